@@ -1,0 +1,150 @@
+"""Edits: which go together, applying them, composing those of several passes, mapping positions back.
+
+A `Revision` is a text written as pieces: what was kept of the original, and what was inserted. Composing passes is
+cutting those pieces anew, so every position of a later text knows where it came from.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from torchmod.model import Edit, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A stretch of the original text."""
+
+    start: int
+    end: int
+
+
+Piece = Kept | str
+
+
+def apply(text: str, edits: Iterable[Edit]) -> str:
+    """The text with all edits made; they must not overlap. Insertions at one point stand in the order given."""
+    return Revision.of(len(text)).then(edits).render(text)
+
+
+def conflict(one: Edit, other: Edit) -> bool:
+    """Whether two edits of different fixes exclude each other: they overlap, or merely touch."""
+    return one.start <= other.end and other.start <= one.end
+
+
+def clash(edits: Sequence[Edit], taken: Sequence[Edit]) -> bool:
+    """Whether any of ``edits`` conflicts with any of ``taken`` (sorted by start, not overlapping)."""
+    starts = [edit.start for edit in taken]
+    for edit in edits:
+        index = bisect_right(starts, edit.end)
+        if index and any(conflict(edit, other) for other in taken[max(0, index - 2) : index]):
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A text as pieces of an original of ``length`` code points and insertions; immutable."""
+
+    pieces: tuple[Piece, ...]
+    length: int
+
+    @classmethod
+    def of(cls, length: int) -> Revision:
+        """The original itself."""
+        return cls((Kept(0, length),), length)
+
+    def render(self, original: str) -> str:
+        """The text that this revision stands for."""
+        return "".join(p if isinstance(p, str) else original[p.start : p.end] for p in self.pieces)
+
+    def then(self, edits: Iterable[Edit]) -> Revision:
+        """This revision with edits made to *its* text. Raises ValueError when they overlap or leave the text."""
+        out: list[Piece] = []
+        cutter = _Cutter(self.pieces)
+        for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+            out += cutter.upto(edit.start)
+            if edit.text:
+                out.append(edit.text)
+            cutter.upto(edit.end)
+        out += cutter.rest()
+        return Revision(tuple(out), self.length)
+
+    def edits(self) -> tuple[Edit, ...]:
+        """The edits that make this revision from the original, sorted, never touching."""
+        return tuple(Edit(gap.start, gap.end, text) for gap, text in self._gaps() if text or gap.start < gap.end)
+
+    def _gaps(self) -> Iterator[tuple[Span, str]]:
+        """Between two kept stretches: what of the original is gone, and what stands there now."""
+        at, inserted = 0, ""
+        for piece in (*self.pieces, Kept(self.length, self.length)):
+            if isinstance(piece, str):
+                inserted += piece
+            elif piece.start > at or inserted:
+                yield Span(at, piece.start), inserted
+                at, inserted = piece.end, ""
+            else:
+                at = piece.end
+
+    def origin(self, span: Span) -> Span:
+        """The span of the original that a span of this text came from; inserted text came from its whole gap."""
+        start, end = self._origin(span.start, leaning_right=True), self._origin(span.end, leaning_right=False)
+        return Span(min(start, end), max(start, end))
+
+    def _origin(self, offset: int, *, leaning_right: bool) -> int:
+        at, gap_start = 0, 0
+        for index, piece in enumerate(self.pieces):
+            length = _length(piece)
+            if offset < at + length or (offset == at + length and not leaning_right):
+                if isinstance(piece, Kept):
+                    return piece.start + offset - at
+                following = (p.start for p in self.pieces[index:] if isinstance(p, Kept))
+                return gap_start if leaning_right else next(following, self.length)
+            at += length
+            if isinstance(piece, Kept):
+                gap_start = piece.end
+        return self.length if leaning_right else gap_start
+
+
+class _Cutter:
+    """Cuts a sequence of pieces at positions of the text they stand for, from left to right."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._pieces = list(reversed(pieces))
+        self._at = 0
+
+    def upto(self, offset: int) -> list[Piece]:
+        """The pieces from where we are up to ``offset``."""
+        if offset < self._at:
+            raise ValueError(f"overlapping edits at offset {offset}")
+        out: list[Piece] = []
+        while self._at < offset:
+            if not self._pieces:
+                raise ValueError(f"an edit lies outside the text, at offset {offset}")
+            piece = self._pieces.pop()
+            length = _length(piece)
+            if self._at + length > offset:
+                piece, rest = _split(piece, offset - self._at)
+                self._pieces.append(rest)
+                length = offset - self._at
+            if length:
+                out.append(piece)
+            self._at += length
+        return out
+
+    def rest(self) -> list[Piece]:
+        """All that is left."""
+        return list(reversed(self._pieces))
+
+
+def _length(piece: Piece) -> int:
+    return len(piece) if isinstance(piece, str) else piece.end - piece.start
+
+
+def _split(piece: Piece, length: int) -> tuple[Piece, Piece]:
+    if isinstance(piece, str):
+        return piece[:length], piece[length:]
+    middle = piece.start + length
+    return Kept(piece.start, middle), Kept(middle, piece.end)

@@ -1,0 +1,120 @@
+"""Making a name available in a file: the file's own alias where there is one, else an import that the fix needs."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from torchmod.model import Edit, Need, Refused
+from torchmod.names import FunctionNode, Names
+from torchmod.source import Source
+
+
+def name_for(source: Source, names: Names, qualified: str, node: ast.AST) -> tuple[str, tuple[Need, ...]]:
+    """How to write ``qualified`` at ``node``, and what has to be imported for it.
+
+    An alias counts only where nothing else can be meant by it at that place. Raises Refused when the import would
+    take a name that the file uses for something else.
+    """
+    alias = _alias(names, qualified, node)
+    if alias is not None:
+        return alias, ()
+    package = qualified.split(".", maxsplit=1)[0]
+    if not names.is_free(package):
+        raise Refused(f"`{package}` would have to be imported, but the file uses that name for something else")
+    return qualified, (Need(f"import {package}", before=_first_use(source, names, node)),)
+
+
+def _alias(names: Names, qualified: str, node: ast.AST) -> str | None:
+    """The shortest spelling that resolves to the name through what the module imports."""
+    found = []
+    for local, bindings in names.module.bindings.items():
+        if not all(binding.qualified and binding.certain for binding in bindings):
+            continue
+        meaning = names.resolve_in_module(local).only
+        if meaning is None or not (qualified == meaning or qualified.startswith(meaning + ".")):
+            continue
+        if bindings[0].line < getattr(node, "lineno", 0) and not _shadowed(names, local, node):
+            found.append(local + qualified[len(meaning) :])
+    return min(found, key=lambda text: (text.count("."), len(text), text), default=None)
+
+
+def _shadowed(names: Names, local: str, node: ast.AST) -> bool:
+    """Whether a scope between the module and the node gives the name another meaning."""
+    at: ast.AST | None = node
+    while at is not None:
+        if isinstance(at, FunctionNode | ast.ClassDef) or hasattr(at, "generators"):
+            scope = names.scope_made_by(at)
+            if local in scope.bindings:
+                return True
+        at = names.parents.get(at)
+    return False
+
+
+def _first_use(source: Source, names: Names, node: ast.AST) -> int:
+    """Where the module-level statement starts that a node is in."""
+    at = node
+    while not isinstance(names.parents.get(at), ast.Module):
+        at = names.parents[at]
+    lines = [getattr(n, "lineno", 1) for n in (at, *getattr(at, "decorator_list", ()))]
+    return source.line_span(min(lines)).start
+
+
+def preludes(source: Source, tree: ast.Module, needs: Iterable[Need]) -> tuple[Edit, ...]:
+    """The edits that write each needed statement once: imports after the imports, the rest after those.
+
+    They stand before the first use that any fix named. Raises Refused where there is no such place.
+    """
+    wanted: dict[str, Need] = {}
+    for need in needs:
+        known = wanted.get(need.code)
+        earliest = min((n.before for n in (need, known) if n is not None and n.before is not None), default=None)
+        wanted[need.code] = Need(need.code, earliest, need.is_import)
+    edits: dict[int, str] = {}
+    for need in sorted(wanted.values(), key=lambda n: (not n.is_import, n.code)):
+        at = _insertion_point(source, tree, need)
+        edits[at] = edits.get(at, "") + need.code + source.newline
+    return tuple(_line_edit(source, at, text) for at, text in sorted(edits.items()))
+
+
+def _insertion_point(source: Source, tree: ast.Module, need: Need) -> int:
+    """The start of the line after the last import that stands before the first use, or after the docstring."""
+    limit = len(source.text) if need.before is None else need.before
+    after: ast.stmt | None = None
+    for index, statement in enumerate(tree.body):
+        if source.offset(statement.lineno, statement.col_offset) >= limit:
+            break
+        docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+        if docstring or _imports(statement):
+            after = statement
+    if after is None:
+        first = tree.body[0] if tree.body else None
+        if first is None:
+            return len(source.text)
+        top = min([first, *getattr(first, "decorator_list", ())], key=lambda n: n.lineno)
+        return source.line_span(top.lineno).start
+    assert after.end_lineno is not None
+    line = after.end_lineno
+    sharing = [s for s in tree.body if s.lineno == line and s is not after]
+    if sharing and sharing[-1].end_lineno is not None:
+        line = max(line, *(s.end_lineno or line for s in sharing))
+    point = source.line_span(line).end
+    if point > limit:
+        raise Refused("there is no line between the imports and the first use for what the fix needs")
+    return point
+
+
+def _imports(statement: ast.stmt) -> bool:
+    """Whether a module-level statement is an import, or a ``try`` or ``if`` round imports."""
+    if isinstance(statement, ast.Import | ast.ImportFrom):
+        return True
+    if isinstance(statement, ast.Try | ast.If):
+        return all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in statement.body)
+    return False
+
+
+def _line_edit(source: Source, at: int, text: str) -> Edit:
+    """Insert whole lines at a line start; at the end of a file that lacks its last line end, begin with one."""
+    if at == len(source.text) and source.text and source.text[-1] not in "\r\n":
+        return Edit(at, at, source.newline + text.removesuffix(source.newline))
+    return Edit(at, at, text)

@@ -1,0 +1,64 @@
+"""Words that a user gives: names and tags of transforms, versions of torch; with the nearest right one in the error."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from torchmod.model import UNUSED_SUPPRESSION, TorchmodError
+
+if TYPE_CHECKING:
+    from torchmod.prefilter import Row
+    from torchmod.settings import Settings
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """``; did you mean …?`` with the likeliest word, or nothing."""
+    import difflib
+
+    close = difflib.get_close_matches(word, list(words), 1, 0.5)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def version(text: str) -> tuple[int, ...]:
+    """The numbers of a version such as ``1.10`` or ``0.4.1``; raises TorchmodError when it is none."""
+    numbers = text.split(".")
+    if not all(number.isascii() and number.isdigit() for number in numbers):
+        raise TorchmodError(f"`{text}` is not a torch version: write it like 1.10 or 0.4.1")
+    return tuple(int(number) for number in numbers)
+
+
+def choose(
+    known: Mapping[str, Collection[str]],
+    select: Sequence[str] = (),
+    extend: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> list[str]:
+    """The names chosen from ``known`` (name -> tags); raises TorchmodError on a word that is neither name nor tag."""
+    words = {UNUSED_SUPPRESSION, *known, *(tag for tags in known.values() for tag in tags)}
+    for word in (*select, *extend, *ignore):
+        if word not in words:
+            raise TorchmodError(f"there is no transform or tag called `{word}`{nearest(word, words)}")
+
+    def named(name: str, chosen: Sequence[str]) -> bool:
+        return name in chosen or any(tag in chosen for tag in known[name])
+
+    return [
+        name
+        for name in sorted(known)
+        if (not select or named(name, select) or named(name, extend)) and not named(name, ignore)
+    ]
+
+
+def rows(settings: Settings) -> dict[str, Row]:
+    """The chosen transforms as the index of names has them; only plugins make it look at transforms themselves."""
+    if settings.plugins:
+        from torchmod.registry import discover
+
+        known = {name: one.row for name, one in discover(settings.plugins).items()}
+    else:
+        from torchmod.knowledge.index import INDEX
+
+        known = INDEX
+    tags = {name: row.tags for name, row in known.items()}
+    return {name: known[name] for name in choose(tags, settings.select, settings.extend_select, settings.ignore)}

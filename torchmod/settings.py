@@ -1,0 +1,157 @@
+"""What a run was asked to do: the command line over the configuration file over the defaults."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from torchmod.model import Applicability, TorchmodError
+
+if TYPE_CHECKING:
+    from torchmod.subjects import Versions
+
+FILE = "torchmod.toml"
+PYPROJECT = "pyproject.toml"
+VENDORED = (
+    *("third_party", "thirdparty", "third-party", "3rdparty"),
+    *("vendor", "vendored", "_vendor", "extern", "external", "externals"),
+)
+"""Folders that hold copies of other projects."""
+INSTALLED = (
+    *("__pycache__", "__pypackages__", "site-packages", "node_modules", "*.egg", "*.egg-info"),
+    *("_build", "build", "dist", "env", "venv", "virtualenv"),
+)
+"""Folders that hold what a tool put there; those whose name starts with a dot are left out as well."""
+FORMATS = ("text", "json", "github")
+NEWEST = "2.13"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a run depends on. Field names are the configuration's keys, with ``_`` for ``-``."""
+
+    select: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    unsafe: bool = False
+    target: str = NEWEST
+    written_for: str = ""
+    exclude: tuple[str, ...] = (*INSTALLED, *VENDORED)
+    extend_exclude: tuple[str, ...] = ()
+    force_exclude: bool = False
+    max_file_size: int = 5_000_000
+    plugins: tuple[str, ...] = ()
+    required_version: str = ""
+    jobs: int = 0
+    """Processes; 0 is one for each processor that may be used."""
+    root: str = ""
+    """The folder that exclusions are relative to: where the configuration lies, else the working directory."""
+
+    @property
+    def levels(self) -> frozenset[Applicability]:
+        """The applicabilities that are applied."""
+        return frozenset([Applicability.SAFE, Applicability.UNSAFE] if self.unsafe else [Applicability.SAFE])
+
+    @property
+    def versions(self) -> Versions:
+        """The two facts about torch's version, as transforms see them."""
+        from torchmod.selection import version
+        from torchmod.subjects import Versions
+
+        return Versions(version(self.target), version(self.written_for) if self.written_for else None)
+
+
+def load(
+    start: str, *, config: str | None, isolated: bool, overrides: Mapping[str, Any], exclude: Sequence[str] = ()
+) -> Settings:
+    """The settings for a run. Raises TorchmodError, naming file and key, when the configuration is wrong.
+
+    start: the folder from which a configuration is looked for, upwards. overrides: fields given on the command line.
+    exclude: patterns besides those of the configuration.
+    """
+    found: dict[str, Any] = {"root": os.getcwd()}
+    path = None if isolated else config or _nearest_file(start)
+    if path is not None:
+        found = {"root": os.path.dirname(os.path.abspath(path)), **_read(path)}
+    settings = replace(Settings(), **{**found, **overrides})
+    settings = replace(settings, extend_exclude=(*settings.extend_exclude, *exclude))
+    _check(settings)
+    return settings
+
+
+def _nearest_file(start: str) -> str | None:
+    """The configuration nearest above a folder: a torchmod.toml, or a pyproject.toml that has our section."""
+    folder = os.path.abspath(start)
+    while True:
+        own = os.path.join(folder, FILE)
+        if os.path.isfile(own):
+            return own
+        shared = os.path.join(folder, PYPROJECT)
+        if os.path.isfile(shared) and _mentions_us(shared):
+            return shared
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+
+
+def _mentions_us(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return b"[tool.torchmod" in file.read()
+    except OSError:
+        return False
+
+
+def _read(path: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            table = tomllib.load(file)
+    except OSError as error:
+        raise TorchmodError(f"{path}: cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise TorchmodError(f"{path}: not valid TOML: {error}") from None
+    if os.path.basename(path) == PYPROJECT:
+        table = table.get("tool", {}).get("torchmod", {})
+    return {key.replace("-", "_"): _value(path, key, value) for key, value in table.items()}
+
+
+def _value(path: str, key: str, value: object) -> object:
+    """A value of the configuration in the field's own type."""
+    defaults = {field.name.replace("_", "-"): field.default for field in fields(Settings) if field.name != "root"}
+    if key not in defaults:
+        from torchmod.selection import nearest
+
+        raise TorchmodError(f"{path}: there is no setting `{key}`{nearest(key, defaults)}")
+    default = defaults[key]
+    if isinstance(default, tuple):
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise TorchmodError(f"{path}: `{key}` must be a list of strings")
+    if type(value) is not type(default):
+        kind = {bool: "true or false", int: "a number", str: "a string"}[type(default)]
+        raise TorchmodError(f"{path}: `{key}` must be {kind}")
+    return value
+
+
+def _check(settings: Settings) -> None:
+    if settings.target != NEWEST or settings.written_for:
+        _ = settings.versions
+    if settings.jobs < 0:
+        raise TorchmodError("`jobs` must be 0 (one for each processor) or more")
+    if settings.required_version:
+        _check_own_version(settings.required_version)
+
+
+def _check_own_version(required: str) -> None:
+    from torchmod import __version__
+    from torchmod.selection import version
+
+    bound = required.removeprefix(">=").removeprefix("==").strip()
+    own, wanted = version(__version__), version(bound)
+    if not (own >= wanted if required.startswith(">=") else own == wanted):
+        raise TorchmodError(f"the configuration asks for torchmod {required}; this is {__version__}")

@@ -1,0 +1,134 @@
+"""Replace the loss arguments `size_average` and `reduce` by `reduction`.
+
+Since torch 0.4.1 a loss takes one string, `reduction`, in place of the two flags. Today's torch still obeys the flags,
+with a warning on every call, and where one of them is set it wins over `reduction`. `reduce=False` gives "none"
+whatever the other says, else `size_average=False` gives "sum" and everything else "mean"; a flag of None is not set.
+Flags given by position are found by each loss's own signature, and so are those that a subclass passes on to
+`super().__init__`. The name that only torch 0.4.1 had, "elementwise_mean", becomes "mean".
+
+Safe where the flags are written out, or are expressions that can only be True or False. A flag that is some other
+expression becomes a conditional, and that is unsafe: None used to count as True. What has a `size_average` of its own,
+such as a focal loss of yours or the SSIM of another library, is left.
+"""
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from torchmod.api import Call, Finding, Operand, signatures, transform
+
+FLAGS = ("size_average", "reduce")
+OLD_MEAN = "elementwise_mean"
+
+
+@transform(
+    calls=signatures.LOSSES,
+    keywords=("size_average",),
+    unpacked=True,
+    since="1.0",
+    tags=("deprecated", "loss"),
+    link="https://pytorch.org/docs/stable/generated/torch.nn.MSELoss.html",
+)
+def loss_reduction(call: Call) -> Iterator[Finding]:
+    present = [flag for flag in FLAGS if call.has(flag)]
+    if not call.name:
+        yield call.report(call.doubt or "its `size_average` is not that of a loss of torch")
+        return
+    if not present:
+        yield from old_mean(call)
+        return
+    hidden = what_unpacking_hides(call)
+    if hidden:
+        yield call.report(hidden)
+        return
+    flags = {flag: call.literal(flag) for flag in present}
+    if call.module.versions.written_for and None in flags.values() and call.module.versions.written_for < (0, 4, 1):
+        yield call.report("before torch 0.4.1 a flag of None counted as False: choose `reduction` by hand")
+        return
+    message = f"replace {' and '.join(f'`{flag}`' for flag in present)} by `reduction`"
+    if all(value is None or isinstance(value, bool) for value in flags.values()):
+        reduction = reduction_for(flags.get("size_average"), flags.get("reduce"))
+        put = {"reduction": [call.quoted(reduction)]} if reduction else {}
+        yield call.safe_fix(message, call.rewrite(drop=present, put=put))
+        return
+    yield from conditional(call, present, message)
+
+
+def old_mean(call: Call) -> Iterator[Finding]:
+    """The findings for a loss without flags: the old name of the mean."""
+    if call.literal("reduction") == OLD_MEAN:
+        put = {"reduction": [call.quoted("mean")]}
+        yield call.safe_fix(f'replace "{OLD_MEAN}" by "mean"', call.rewrite(put=put))
+
+
+def what_unpacking_hides(call: Call) -> str:
+    """Why the flags cannot all be seen, or nothing."""
+    stars, double_stars = call.unpacks
+    if double_stars:
+        return "its `**` argument may hold another flag"
+    # what is before a named `size_average` cannot reach further than its place, and `reduce` comes later
+    if stars and not (call.has("size_average") and not call.by_place("size_average")):
+        return "its `*` argument may hold another flag"
+    return ""
+
+
+def conditional(call: Call, present: Sequence[str], message: str) -> Iterator[Finding]:
+    """The findings for flags of which at least one is an expression."""
+    constants = [value for flag in present if not isinstance(value := call.literal(flag), ast.expr)]
+    if any(value is not None and not isinstance(value, bool) for value in constants):
+        yield call.report("a flag is neither True nor False: choose `reduction` by hand")
+        return
+    expressions = [flag for flag in present if isinstance(call.literal(flag), ast.expr)]
+    if not all(call.moves_freely(flag) for flag in expressions) and not stays_in_place(call, present):
+        yield call.report("a flag is computed by a call, and would be computed at another moment")
+        return
+    fix = call.rewrite(drop=present, put={"reduction": choice(call)})
+    if all(is_boolean(call.arguments[flag]) for flag in expressions):
+        yield call.safe_fix(message, fix)
+    else:
+        names = " and ".join(f"`{call.source_of(flag)}`" for flag in expressions)
+        yield call.unsafe_fix(f"{message}; {names} must be True or False (None counted as True)", fix)
+
+
+def stays_in_place(call: Call, present: Sequence[str]) -> bool:
+    """Whether the new argument stands where the only flag stood, so that it is evaluated once and at its moment."""
+    return len(present) == 1 and not call.by_place(present[0])
+
+
+def choice(call: Call) -> list[str | Operand]:
+    """The value of `reduction` for flags that are expressions, as pieces."""
+    none, total, mean = (call.quoted(value) for value in ("none", "sum", "mean"))
+    average, reduce = (call.literal(flag) for flag in FLAGS)
+    if average is None or isinstance(average, bool):
+        rest: list[str | Operand] = [total if average is False else mean]
+    else:
+        rest = [f"{mean} if ", call.operand("size_average"), f" else {total}"]
+    if reduce is False:
+        return [none]
+    if reduce is None or reduce is True:
+        return rest
+    if len(rest) == 1:
+        return [*rest, " if ", call.operand("reduce"), f" else {none}"]
+    return [f"{none} if not ", call.operand("reduce", tight=True), " else ", *rest]
+
+
+def is_boolean(node: ast.expr) -> bool:
+    """Whether an expression can be nothing but True or False, whatever its names are."""
+    match node:
+        case ast.Constant(value=bool()) | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Compare(ops=ops):
+            return all(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in ops)
+        case ast.BoolOp(values=values):
+            return all(is_boolean(value) for value in values)
+        case ast.IfExp(body=body, orelse=orelse):
+            return is_boolean(body) and is_boolean(orelse)
+    return False
+
+
+def reduction_for(size_average: object, reduce: object) -> str | None:
+    """The string that torch derives from the two flags; None when neither is set."""
+    if size_average is None and reduce is None:
+        return None
+    if reduce is False:
+        return "none"
+    return "sum" if size_average is False else "mean"
