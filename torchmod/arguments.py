@@ -289,7 +289,8 @@ class _Rewrite:
         first, second = self._written(gap), self._written(later)
         if "#" in second:
             return [*gap, second.lstrip(" \t") if first[-1:].isspace() else second]
-        return gap if "\n" in first or "\r" in first or not self._items else later
+        breaks_only_later = ("\n" in second or "\r" in second) and not ("\n" in first or "\r" in first)
+        return later if breaks_only_later and self._items else gap
 
     def _closed(self, gap: list[Piece], final: list[Piece]) -> list[Piece]:
         """What stands before the closing bracket when the last argument goes."""

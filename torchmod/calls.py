@@ -10,7 +10,8 @@ from functools import cached_property
 from torchmod.arguments import Argument, Operand, bind, rewritten
 from torchmod.knowledge.signature import Signature
 from torchmod.model import Applicability, Edit, Finding, Fix, Need, Refused, Span
-from torchmod.names import COMPREHENSIONS, FunctionNode, Names, Resolved
+from torchmod.names import Names, Resolved
+from torchmod.scopes import COMPREHENSIONS, FunctionNode
 from torchmod.subjects import Build, Module, Subject
 
 MAX_SPAN, MAX_DEPTH = 20_000, 200

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterable
 
 from torchmod.model import Edit, Need, Refused
-from torchmod.names import FunctionNode, Names
+from torchmod.names import Names
+from torchmod.scopes import FunctionNode
 from torchmod.source import Source
 
 

@@ -55,7 +55,7 @@ def _write_together(group: Sequence[Outcome]) -> str:
     ready: list[tuple[Outcome, str]] = []
     try:
         for outcome in group:
-            ready.append((outcome, _prepare(outcome)))  # noqa: PERF401: on an error we need what was ready
+            ready.append((outcome, _prepare(outcome)))  # noqa: PERF401 (on an error we need what was ready)
     except OSError as error:
         _discard(ready)
         return f"{group[len(ready)].path} cannot be written: {error.strerror or error}"
