@@ -235,8 +235,11 @@ class _Rewrite:
     def _new(self, name: str, argument: Argument, part: Part) -> list[Piece]:
         self._refuse_comment(part)
         value = self._value(self._put.pop(name))
-        same = argument.named and argument.parameter == name
-        return [Kept(part.start, part.value_start), *value] if same else [f"{name}=", *value]
+        if not argument.named or argument.parameter is None:
+            return [f"{name}=", *value]
+        if argument.parameter == name:
+            return [Kept(part.start, part.value_start), *value]
+        return [name, Kept(part.start + len(argument.parameter), part.value_start), *value]
 
     def _named(self, argument: Argument, part: Part) -> list[Piece]:
         if argument.parameter is None:

@@ -237,8 +237,7 @@ class Call(Subject):
         found: set[str] = set()
         string = self.module.names.enclosing(self.node, ast.JoinedStr)
         while string is not None:
-            text = self.module.source.of(string).lstrip("rRbBfFuUtT")
-            found.add(text[:1])
+            found.add(self.module.source.quote_around(self.module.source.span(string), self.span.start))
             string = self.module.names.enclosing(string, ast.JoinedStr)
         return found
 

@@ -160,6 +160,21 @@ class Source:
         except (tokenize.TokenError, SyntaxError) as error:
             raise Unreadable(f"it cannot be taken into tokens: {error}") from None
 
+    def quote_around(self, string: Span, offset: int) -> str:
+        """The quote of the part of a string (parts may follow each other: ``f'a' f"b"``) that an offset is in."""
+        part = Source("", f"({self.text[string.start : string.end]}\n)")
+        names = {number: name for number, name in tokenize.tok_name.items() if name.endswith("STRING_START")}
+        depth, quote = 0, ""
+        for token in part.tokens():
+            if token.type == tokenize.STRING or token.type in names:
+                starts_here = part.token_span(token).start - 1 <= offset - string.start
+                if depth == 0 and starts_here:
+                    quote = token.string.lstrip("rRbBfFuUtT")[:1]
+                depth += token.type in names
+            elif tokenize.tok_name[token.type].endswith("STRING_END"):
+                depth -= 1
+        return quote
+
     def token_span(self, token: tokenize.TokenInfo) -> Span:
         """The span of a token."""
         starts = self._line_starts

@@ -13,5 +13,24 @@ class Example(NamedTuple):
 
 # fmt: off
 EXAMPLES: dict[str, Example] = {
+    "loss-reduction": Example(
+        ("safe", "unsafe", "note"),
+        (
+            "from somewhere import *\n"
+            "\n"
+            "import torch\n"
+            "import torch.nn as nn\n"
+            "\n"
+            "loss = nn.MSELoss(size_average=False)(torch.zeros(2), torch.ones(2))\n"
+        ),
+        (
+            "from somewhere import *\n"
+            "\n"
+            "import torch\n"
+            "import torch.nn as nn\n"
+            "\n"
+            "loss = nn.MSELoss(reduction=\"sum\")(torch.zeros(2), torch.ones(2))\n"
+        ),
+    ),
 }
 # fmt: on

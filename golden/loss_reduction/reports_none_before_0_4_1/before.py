@@ -1,0 +1,3 @@
+import torch.nn as nn
+
+loss = nn.MSELoss(size_average=None)
