@@ -59,7 +59,8 @@ def layer(name: str) -> int | None:
     return next((number for number, names in enumerate(LAYERS) if name in names), None)
 
 
-CORE = [path for path in modules("torchmod") if path.name != "__init__.py" or path.parent.name != "torchmod"]
+VERIFY = modules("torchmod/verify")
+CORE = [path for path in modules("torchmod") if path not in VERIFY and path != ROOT / "torchmod" / "__init__.py"]
 
 
 def test_every_module_has_a_layer() -> None:
@@ -75,6 +76,17 @@ def test_imports_go_down(path: Path) -> None:
             continue
         up = (layer(other) or 0) > (layer(mine) or 0)
         assert not up or ((mine, other) in LATE and not always), f"{mine} imports {name}"
+
+
+@pytest.mark.parametrize("path", VERIFY, ids=lambda path: str(path.relative_to(ROOT)))
+def test_verify_stands_alone(path: Path) -> None:
+    """It runs where nothing but torch is installed; h5py and numpy only where a case uses them."""
+    import sys
+
+    for name, always in imports(path):
+        top = name.split(".")[0]
+        optional = top in ("h5py", "numpy") and not always
+        assert top in ("torch", *sys.stdlib_module_names) or name.startswith("torchmod.verify") or optional, name
 
 
 @pytest.mark.parametrize("path", modules("transforms"), ids=lambda path: path.name)

@@ -29,7 +29,7 @@ SHAPES = {
     "keeps": ({"before.py"}, {"case.toml", "setup.py", "findings.txt"}),
     "reports": ({"before.py", "findings.txt"}, {"case.toml", "setup.py"}),
 }
-CASE_KEYS = {"unsafe", "target", "written-for", "watch", "wants", "legacy"}
+CASE_KEYS = {"unsafe", "target", "written-for", "watch", "wants", "legacy", "devices", "cannot-run"}
 MAX_LINES = 40
 
 
@@ -108,6 +108,7 @@ def test_shape(case: Case) -> None:
     assert needed <= files
     assert files - wrong <= needed | allowed
     assert not wrong or case.kind == "rewrites", "only what is rewritten can be rewritten wrongly"
+    assert wrong or case.kind != "rewrites" or "cannot-run" in case.options, "it has no wrong_<what>.py"
     assert set(case.options) <= CASE_KEYS
     assert case.before.count(b"\n") <= MAX_LINES, "one idea a case"
 

@@ -6,8 +6,10 @@ import sys
 
 def main() -> int:
     """Run the command line and give the exit status."""
-    from torchmod.cli import main as run
-
+    try:
+        from torchmod.cli import main as run
+    except KeyboardInterrupt:
+        return 130
     return run(sys.argv[1:])
 
 

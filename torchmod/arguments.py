@@ -64,6 +64,12 @@ def rewritten(
     parts = take_apart(text)
     if len(parts.arguments) != len(arguments):
         raise Refused("LibCST and Python's parser count its arguments differently")
+    known = [argument.parameter for argument in arguments if argument.parameter]
+    if len(set(known)) < len(known):
+        raise Refused("it gives a parameter two values")
+    pairs = zip(arguments, parts.arguments, strict=True)
+    if any(isinstance(argument.value, ast.GeneratorExp) and not part.bracketed for argument, part in pairs):
+        raise Refused("its argument is a generator expression without brackets of its own")
     pieces = _Rewrite(text, parts, arguments, dropped, put).run()
     return Revision(tuple(_in_order(text, pieces)), len(text)).edits()
 
@@ -88,6 +94,8 @@ class Part:
 
     start: int
     value_start: int
+    bracketed: bool
+    """Whether the value stands in brackets of its own: ``(a) or (b)`` does not."""
     end: int
     comma: int | None
     next: int
@@ -108,11 +116,13 @@ def take_apart(text: str) -> Parts:
 
     try:
         node = cst.parse_expression(f"({text})")
+        written = _writer(node, f"({text})")
     except cst.ParserSyntaxError:
         raise Refused("LibCST cannot parse the call") from None
+    except RecursionError:  # thousands of `or`, or of strings in a row, are deep in LibCST alone
+        raise Refused("the call is too deep for LibCST") from None
     if not isinstance(node, cst.Call) or len(node.lpar) != 1:
         raise Refused("LibCST does not see a call there")
-    written = _writer(node, f"({text})")
     opening = len(written(node.func)) + len(written(node.whitespace_after_func)) + 1
     at = first = opening + len(written(node.whitespace_before_args))
     found = []
@@ -123,7 +133,8 @@ def take_apart(text: str) -> Parts:
         if isinstance(argument.comma, cst.Comma):
             comma = end + len(written(argument.comma.whitespace_before))
             at += len(written(argument.comma))
-        found.append(Part(start, end - len(written(argument.value)), end, comma, at))
+        value = argument.value
+        found.append(Part(start, end - len(written(value)), bool(value.lpar), end, comma, at))
     if text[opening - 1] != "(" or at != len(text) - 1:
         raise Refused("LibCST does not give the call's text back as it was")
     return Parts(opening, first, tuple(found))
@@ -145,10 +156,11 @@ def _writer(node: libcst.CSTNode, text: str) -> Callable[[libcst.CSTNode], str]:
 
 @dataclass(slots=True)
 class _Item:
-    """An argument of the new call: what stands before it, itself, and its old comma."""
+    """An argument of the new call: what stands before it, itself, and its old comma with the blank before that."""
 
     gap: list[Piece]
     body: list[Piece]
+    blank: list[Piece]
     comma: list[Piece]
 
 
@@ -166,7 +178,7 @@ class _Rewrite:
         self._text = text
         self._parts = parts
         self._arguments = arguments
-        self._dropped = dropped
+        self._dropped = dropped - put.keys()
         self._put = dict(put)
         pairs = zip(arguments, parts.arguments, strict=True)
         self._part_of = {argument.parameter: part for argument, part in pairs if argument.parameter}
@@ -178,13 +190,16 @@ class _Rewrite:
         for name in list(self._put):
             self._append(name)
         out: list[Piece] = [Kept(0, self._parts.opening)]
+        blank: list[Piece] = []
         comma: list[Piece] = []
         for item in self._items:
-            out += [*comma, *item.gap, *item.body]
-            comma = item.comma or [","]
-        trailing = bool(self._parts.arguments) and self._parts.arguments[-1].comma is not None
-        end = len(self._text)
-        return [*out, *(comma if trailing else []), *self._closing, Kept(end - 1, end)]
+            out += [*blank, *comma, *item.gap, *item.body]
+            blank, comma = item.blank, item.comma or [","]
+        if self._parts.arguments and self._parts.arguments[-1].comma is not None:
+            out += [*blank, *comma, *self._closing]
+        else:  # the comma of what is the last argument now goes, a comment before it does not
+            out += self._closed(blank, self._closing) if "#" in self._written(blank) else self._closing
+        return [*out, Kept(len(self._text) - 1, len(self._text))]
 
     def _fill(self) -> None:
         """The arguments that stay, and what separates them when others go."""
@@ -193,8 +208,9 @@ class _Rewrite:
         for index, (part, body) in enumerate(zip(self._parts.arguments, self._bodies(), strict=True)):
             after: list[Piece] = [Kept(part.end if part.comma is None else part.comma + 1, part.next)]
             if body is not None:
-                comma: list[Piece] = [] if part.comma is None else [Kept(part.end, part.comma + 1)]
-                self._items.append(_Item(gap, body, comma))
+                comma = part.comma
+                blank: list[Piece] = [] if comma is None else [Kept(part.end, comma)]
+                self._items.append(_Item(gap, body, blank, [] if comma is None else [Kept(comma, comma + 1)]))
                 gap = after
                 continue
             self._refuse_comment(part)
@@ -210,9 +226,9 @@ class _Rewrite:
         for index, (argument, part) in enumerate(zip(self._arguments, self._parts.arguments, strict=True)):
             stays = argument.parameter not in self._dropped
             if argument.parameter in self._put:
-                yield self._new(argument.parameter, argument, part)
+                yield self._new(argument.parameter, argument, part, shifted=shifted)
             elif index == place:
-                yield self._new(next(iter(self._put)), argument, part)
+                yield self._new(next(iter(self._put)), argument, part, shifted=shifted)
             elif not stays:
                 yield None
             elif shifted and not argument.named:
@@ -232,20 +248,23 @@ class _Rewrite:
                 return index
         return None
 
-    def _new(self, name: str, argument: Argument, part: Part) -> list[Piece]:
+    def _new(self, name: str, argument: Argument, part: Part, *, shifted: bool) -> list[Piece]:
         self._refuse_comment(part)
         value = self._value(self._put.pop(name))
-        if not argument.named or argument.parameter is None:
+        if not argument.named and argument.parameter == name and not shifted:
+            return value
+        if not argument.named:
             return [f"{name}=", *value]
         if argument.parameter == name:
             return [Kept(part.start, part.value_start), *value]
-        return [name, Kept(part.start + len(argument.parameter), part.value_start), *value]
+        written = self._text[part.start : self._text.index("=", part.start)].rstrip()
+        return [name, Kept(part.start + len(written), part.value_start), *value]
 
     def _named(self, argument: Argument, part: Part) -> list[Piece]:
         if argument.parameter is None:
             raise Refused("the arguments after the dropped one cannot be named")
         body: list[Piece] = [Kept(part.start, part.end)]
-        if isinstance(argument.value, ast.NamedExpr) and self._text[part.start] != "(":
+        if isinstance(argument.value, ast.NamedExpr) and not part.bracketed:
             body = ["(", *body, ")"]
         return [f"{argument.parameter}=", *body]
 
@@ -257,17 +276,15 @@ class _Rewrite:
                 continue
             part = self._part_of[piece.parameter]
             kept = Kept(part.value_start, part.end)
-            out += ["(", kept, ")"] if piece.brackets and self._text[kept.start] != "(" else [kept]
+            out += ["(", kept, ")"] if piece.brackets and not part.bracketed else [kept]
         return out
 
     def _append(self, name: str) -> None:
         """A new last argument, laid out as the last one is."""
-        if any(isinstance(argument.value, ast.GeneratorExp) for argument in self._arguments):
-            raise Refused("a generator expression must be the only argument")
         value = self._value(self._put.pop(name))
         closing = self._written(self._closing)
         if not self._items:
-            self._items.append(_Item([], [f"{name}=", *value], []))
+            self._items.append(_Item([], [f"{name}=", *value], [], []))
             return
         parts = self._parts
         before = (parts.arguments[-2].comma or 0) + 1 if len(parts.arguments) > 1 else parts.opening
@@ -279,7 +296,7 @@ class _Rewrite:
             end -= closing[end - 1 : end] == "\r"
             gap, closing = (closing[:end] + gap, closing[end:]) if newline else (closing, "")
             self._closing = [closing]
-        self._items.append(_Item([gap], [f"{name}=", *value], []))
+        self._items.append(_Item([gap], [f"{name}=", *value], [], []))
 
     def _refuse_comment(self, part: Part) -> None:
         if "#" in self._text[part.start : part.comma or part.end]:
@@ -290,8 +307,10 @@ class _Rewrite:
     def _merged(self, gap: list[Piece], later: list[Piece]) -> list[Piece]:
         """What separates two arguments when one between them goes: no comment is lost, no line is left empty."""
         first, second = self._written(gap), self._written(later)
+        if "#" in second and _breaks_line(second):
+            return [_without_last_line(first), *later]
         if "#" in second:
-            return [*gap, second.lstrip(" \t") if first[-1:].isspace() else second]
+            return [*gap, second.lstrip(" \t")] if first.strip(" \t") else later
         breaks_only_later = ("\n" in second or "\r" in second) and not ("\n" in first or "\r" in first)
         return later if breaks_only_later and self._items else gap
 
@@ -301,8 +320,20 @@ class _Rewrite:
         if "#" in second:
             return self._merged(gap, final)
         if "#" in first:
-            return [first.rstrip(), second] if "\n" in second or "\r" in second else gap
+            return [_without_last_line(first), *final] if _breaks_line(second) else gap
         return final
 
     def _written(self, pieces: Sequence[Piece]) -> str:
         return "".join(p if isinstance(p, str) else self._text[p.start : p.end] for p in pieces)
+
+
+def _breaks_line(gap: str) -> bool:
+    """Whether the line ends where a gap starts: a comment before it stays a comment."""
+    return gap.lstrip(" \t\f")[:1] in ("\r", "\n")
+
+
+def _without_last_line(gap: str) -> str:
+    """A gap without its last line, which is blank; what a backslash continues stays."""
+    head = gap.rstrip(" \t\f")
+    shorter = head.removesuffix("\n").removesuffix("\r")
+    return head if shorter.endswith("\\") else shorter

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,12 +53,28 @@ def _super_init(names: Names, parent: ast.Call) -> Callee:
         return Callee(Resolved(doubt="it is called on the result of a call"))
     if parent.args and not (isinstance(parent.args[0], ast.Name) and names.definition(parent.args[0]) is owner):
         return Callee(Resolved(doubt="`super` is asked for another class"))
+    if not _on_the_instance(names, function, parent):
+        return Callee(Resolved(doubt="`super` is not asked for the constructor of this instance"))
     return _first_base(names, owner)
+
+
+def _on_the_instance(names: Names, function: ast.AST | None, parent: ast.Call) -> bool:
+    """Whether ``super()`` in a method, or ``super(Owner, self)``, has the instance, so that ``self`` is passed."""
+    if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or parent.keywords:
+        return False
+    decorators = {names.qualified(decorator) for decorator in function.decorator_list}
+    if function.name == "__new__" or decorators & {"builtins.classmethod", "builtins.staticmethod"}:
+        return False
+    first = [parameter.arg for parameter in (*function.args.posonlyargs, *function.args.args)][:1]
+    given = [argument.id for argument in parent.args[1:] if isinstance(argument, ast.Name)]
+    return not parent.args or (len(parent.args) == 2 and given == first)
 
 
 def _first_base(names: Names, owner: ast.ClassDef) -> Callee:
     if not owner.bases:
         return Callee(Resolved(frozenset(["builtins.object"])))
+    if _mixes(names, owner):
+        return _unclear(owner)
     found = _constructor(names, owner.bases[0])
     return Callee(found.resolved, 0, (f"class `{owner.name}` (line {owner.lineno}) derives from it", *found.through))
 
@@ -68,17 +85,30 @@ def _constructor(names: Names, node: ast.expr) -> Callee:
     through: list[str] = []
     while True:
         own = names.definition(node)
-        if not isinstance(own, ast.ClassDef) or own in seen or not own.bases or _makes_itself(own):
+        if not isinstance(own, ast.ClassDef) or own in seen or not own.bases or _makes_itself(names, own):
             return Callee(names.resolve(node), 0, tuple(through))
+        if _mixes(names, own):
+            return _unclear(own)
         seen.add(own)
         through.append(f"class `{own.name}` (line {own.lineno}) has no constructor of its own")
         node = own.bases[0]
 
 
-def _makes_itself(own: ast.ClassDef) -> bool:
+def _makes_itself(names: Names, own: ast.ClassDef) -> bool:
     """Whether calling a class need not be what calling its first base is."""
-    defined = {n.name for n in ast.walk(own) if isinstance(n, ast.FunctionDef)}
-    return bool(own.keywords or own.decorator_list or defined & {"__init__", "__new__"})
+    bound = names.scope_made_by(own).bindings.keys()
+    return bool(own.keywords or own.decorator_list or bound & {"__init__", "__new__"})
+
+
+def _mixes(names: Names, own: ast.ClassDef) -> bool:
+    """Whether a later base's constructor may come before the one that the first base, an own class, inherits."""
+    return len(own.bases) > 1 and names.definition(own.bases[0]) is not None
+
+
+def _unclear(own: ast.ClassDef) -> Callee:
+    return Callee(
+        Resolved(doubt=f"class `{own.name}` (line {own.lineno}) may get its constructor from any of its bases")
+    )
 
 
 class Call(Subject):
@@ -208,6 +238,7 @@ class Call(Subject):
         """
         dropped, new = frozenset(drop), dict(put or {})
         self._check_size()
+        self._check_label()
         for pieces in new.values():
             self._check_quotes(pieces)
 
@@ -225,6 +256,15 @@ class Call(Subject):
             if not level:
                 return
         raise Refused(f"the call is nested deeper than {MAX_DEPTH} levels")
+
+    def _check_label(self) -> None:
+        """``f"{loss(a) = }"`` prints the call's own text."""
+        source, names = self.module.source, self.module.names
+        field = names.enclosing(self.node, ast.FormattedValue)
+        while isinstance(field, ast.FormattedValue):
+            if re.compile(r"[\s)]*=").match(source.text, source.span(field.value).end):
+                raise Refused("an f-string prints its text (`=`)")
+            field = names.enclosing(field, ast.FormattedValue)
 
     def _check_quotes(self, pieces: Sequence[str | Operand]) -> None:
         """Inside an f-string, Python before 3.12 allows neither its own quote nor a backslash."""

@@ -7,35 +7,61 @@ Python process takes to start.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
+import re
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from torchmod import __version__
 from torchmod.model import Applicability, Status, TorchmodError
 
-CLEAN, FOUND, WRONG, INTERRUPTED = 0, 1, 2, 130
+CLEAN, FOUND, WRONG, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 PROGRESS_AFTER = 1.0
 """Seconds until a terminal is shown a progress bar."""
+
+
+class _Terminated(KeyboardInterrupt):
+    """We were asked to end (SIGTERM): as with Ctrl-C, after tidying up."""
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command; gives the exit status."""
     try:
-        options = _parser().parse_args(list(arguments))
-        status: int = options.run(options)
-        sys.stdout.flush()
+        with _tidy_end():
+            options = _parser().parse_args(list(arguments))
+            status: int = options.run(options)
+            sys.stdout.flush()
     except TorchmodError as error:
         print(f"torchmod: {error}", file=sys.stderr)
         return WRONG
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print("torchmod: interrupted; every file is either as it was or completely written", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of our output went away
+        return TERMINATED if isinstance(interrupt, _Terminated) else INTERRUPTED
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):  # else the reader of our output went away
+            print(f"torchmod: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
         return WRONG
     return status
+
+
+@contextlib.contextmanager
+def _tidy_end() -> Iterator[None]:
+    def end(number: int, frame: object) -> NoReturn:
+        raise _Terminated
+
+    try:
+        before = signal.signal(signal.SIGTERM, end)
+    except ValueError:  # not in the main thread: signals are somebody else's
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,17 +70,25 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from torchmod.selection import nearest
 
-        words = [word for word in message.split() if word.startswith("-")]
-        hints = [nearest(word.split("=")[0], self._words()) for word in words if message.startswith("unrecognized")]
-        if "invalid choice" in message:
-            hints = [nearest(message.split("'")[1], _COMMANDS)]
+        hints = []
+        if message.startswith("unrecognized arguments"):
+            known = self._takers()
+            for word in (word.split("=")[0] for word in message.split() if word.startswith("--")):
+                takers = " and ".join(f"`{taker}`" for taker in known.get(word, ()))
+                hints.append(f"; it belongs to {takers}" if takers else nearest(word, known))
+        elif "invalid choice: " in message:
+            given, _, right = message.partition("invalid choice: ")[2].partition("(choose from")
+            hints.append(nearest(given.strip(" '\""), re.findall(r"[\w-]+", right)))
         self.exit(WRONG, f"torchmod: {message}{''.join(hints)}\ntry `torchmod --help`\n")
 
-    def _words(self) -> list[str]:
-        found = list(self._option_string_actions)
+    def _takers(self) -> dict[str, list[str]]:
+        """The options of every command, with the commands that take them."""
+        found: dict[str, list[str]] = {word: [] for word in self._option_string_actions}
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
-                found += [word for parser in action.choices.values() for word in parser._option_string_actions]
+                for command, parser in action.choices.items():
+                    for word in parser._option_string_actions:
+                        found.setdefault(word, []).append(command)
         return found
 
 
@@ -168,7 +202,7 @@ def _run(options: argparse.Namespace) -> int:
         from torchmod.writing import write_all
 
         run.outcomes = write_all(run.outcomes)
-    if not run.checked and not options.quiet:
+    if not run.checked and not run.outcomes and not options.quiet:
         print(f"torchmod: no Python files under {' '.join(options.paths)}", file=sys.stderr)
     _tell(run, options)
     return _status(run, options)
@@ -178,15 +212,20 @@ def _run_stdin(options: argparse.Namespace, settings: Any, task: Any) -> int:
     """Standard input: ``fix`` writes the result to standard output, with the exit status of ``diff``."""
     from torchmod.runner import run_text
 
+    if options.command == "fix" and options.format != "text" and not options.output:
+        raise TorchmodError("standard output is for the result: name a file for the report, with --output")
     data = sys.stdin.buffer.read()
     run = run_text(options.stdin_filename, data, settings, task)
     if options.command != "fix":
         _tell(run, options)
         return _status(run, options)
-    from torchmod.report import text
-
     sys.stdout.buffer.write(run.outcomes[0].new or data)
-    sys.stderr.write(text.problems(run, _view(options)))
+    if options.output:
+        _tell(run, options)
+    else:
+        from torchmod.report import text
+
+        sys.stderr.write(text.problems(run, _view(options)))
     return WRONG if run.count(Status.FAILED, Status.UNREADABLE) else FOUND if run.changed else CLEAN
 
 
@@ -221,7 +260,7 @@ def _tell(run: Any, options: argparse.Namespace) -> None:
     elif view.format == "github":
         from torchmod.report.machine import as_github
 
-        body = as_github(run, view).encode()
+        body = as_github(run, view).encode("utf-8", "surrogateescape")
     elif view.command == "diff":
         from torchmod.report.diff import diff
 
@@ -253,12 +292,14 @@ def _show_files(options: argparse.Namespace, settings: Any) -> int:
     from torchmod.selection import rows
 
     documents = sorted({pattern for row in rows(settings).values() for pattern in row.documents})
+    status = CLEAN
     for found in discover(options.paths, settings, documents):
         if not found.reason:
-            print(found.path)
-        elif options.verbose:
+            sys.stdout.buffer.write(os.fsencode(found.path) + b"\n")
+        elif options.verbose or found.unreadable:
             print(f"skipped {found.path}: {found.reason}", file=sys.stderr)
-    return CLEAN
+        status = WRONG if found.unreadable else status
+    return status
 
 
 def _progress() -> tuple[Any, Any]:

@@ -6,9 +6,12 @@ cutting those pieces anew, so every position of a later text knows where it came
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from operator import attrgetter
 
 from torchmod.model import Edit, Span
 
@@ -34,17 +37,23 @@ def conflict(one: Edit, other: Edit) -> bool:
     return one.start <= other.end and other.start <= one.end
 
 
-def clash(edits: Sequence[Edit], taken: Sequence[Edit]) -> bool:
-    """Whether any of ``edits`` conflicts with any of ``taken`` (sorted by start, not overlapping)."""
-    starts = [edit.start for edit in taken]
+def clash(edits: Iterable[Edit], taken: Sequence[Edit]) -> bool:
+    """Whether any of ``edits`` conflicts with any of ``taken`` (sorted, not overlapping)."""
     for edit in edits:
-        index = bisect_right(starts, edit.end)
-        if index and any(conflict(edit, other) for other in taken[max(0, index - 2) : index]):
+        index = bisect_right(taken, edit.end, key=attrgetter("start"))
+        # of those that start before its end, the last one reaches furthest
+        if index and conflict(edit, taken[index - 1]):
             return True
     return False
 
 
-@dataclass(frozen=True, slots=True)
+def take(edits: Iterable[Edit], taken: list[Edit]) -> None:
+    """Add edits to the sorted ones that are ``taken``."""
+    for edit in edits:
+        insort(taken, edit, key=attrgetter("start", "end"))
+
+
+@dataclass(frozen=True)
 class Revision:
     """A text as pieces of an original of ``length`` code points and insertions; immutable."""
 
@@ -94,18 +103,28 @@ class Revision:
         return Span(min(start, end), max(start, end))
 
     def _origin(self, offset: int, *, leaning_right: bool) -> int:
-        at, gap_start = 0, 0
-        for index, piece in enumerate(self.pieces):
-            length = _length(piece)
-            if offset < at + length or (offset == at + length and not leaning_right):
-                if isinstance(piece, Kept):
-                    return piece.start + offset - at
-                following = (p.start for p in self.pieces[index:] if isinstance(p, Kept))
-                return gap_start if leaning_right else next(following, self.length)
-            at += length
-            if isinstance(piece, Kept):
-                gap_start = piece.end
-        return self.length if leaning_right else gap_start
+        """Where one offset came from; between two pieces it belongs to the right or to the left one."""
+        starts, gaps = self._index
+        at = (bisect_right if leaning_right else bisect_left)(starts, offset) - 1
+        if not 0 <= at < len(self.pieces):
+            return 0 if at < 0 else self.length
+        piece = self.pieces[at]
+        if isinstance(piece, Kept):
+            return piece.start + offset - starts[at]
+        return gaps[at].start if leaning_right else gaps[at].end
+
+    @cached_property
+    def _index(self) -> tuple[list[int], list[Span]]:
+        """For each piece, where it starts in this text (and the end), and the gap of the original that it stands in."""
+        starts = [0, *accumulate(_length(piece) for piece in self.pieces)]
+        ends, following = [0], self.length
+        for piece in self.pieces:
+            ends.append(piece.end if isinstance(piece, Kept) else ends[-1])
+        gaps: list[Span] = []
+        for piece, end in zip(reversed(self.pieces), reversed(ends[:-1]), strict=True):
+            gaps.append(Span(end, following))
+            following = piece.start if isinstance(piece, Kept) else following
+        return starts, gaps[::-1]
 
 
 class _Cutter:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 import traceback
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torchmod import guards, imports
 from torchmod.calls import Call, Callee, callee
-from torchmod.edits import Revision, apply, clash
+from torchmod.edits import Revision, apply, clash, take
 from torchmod.model import (
     Applicability,
     Edit,
@@ -208,7 +209,7 @@ class _File:
                 edits = list(finding.fix.edits) if finding.fix else []
                 if edits and not clash(edits, taken) and self._needs_fit(now, finding, accepted):
                     accepted.append(finding)
-                    taken = sorted([*taken, *edits])
+                    take(edits, taken)
             told.append(finding)
         return accepted, told
 
@@ -274,8 +275,14 @@ class _File:
     def _done(self) -> Iterator[Finding]:
         """What was fixed; the edits are those that the whole run makes at the fix's places."""
         final = self._revision.edits()
+        ends = [edit.end for edit in final]
         for finding, spans in self._fixed:
-            mine = [e for e in final if any(e.start <= s.end and s.start <= e.end for s in spans)]
+            mine: dict[Edit, None] = {}
+            for span in spans:
+                at = bisect_left(ends, span.start)
+                while at < len(final) and final[at].start <= span.end:
+                    mine[final[at]] = None
+                    at += 1
             yield replace(finding, fixed=True, fix=Fix(tuple(mine)))
 
     def _final(self, finding: Finding) -> Finding:

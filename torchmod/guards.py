@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import ast
 import tokenize
+import warnings
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from torchmod.model import Edit, Span
+from torchmod.edits import apply
+from torchmod.model import Edit, Span, Unreadable
 from torchmod.names import Names
 from torchmod.source import Source
 
 _BLANK = " \t\f\r\n"
+_COMMENT_MARKS = ("#", '"""', "'''", "\\")
+"""A line without any of these neither holds a comment nor decides whether a later line is one."""
 
 
 class GuardError(Exception):
@@ -43,12 +47,12 @@ class Shift:
         return Span(start, span.end + self._moved[bisect_left(self._starts, span.end)])
 
     def spans(self, span: Span) -> Iterator[Span]:
-        """Where a span may be found: what was inserted right before or after it may have become part of it."""
+        """Where a span may be found: some of what was written right before or after it may have become part of it."""
         narrow = self.span(span)
-        before = sum(len(e.text) for e in self.edits if e.start == e.end == span.start)
-        after = sum(len(e.text) for e in self.edits if e.start == e.end == span.end)
-        for start in {narrow.start: 0, narrow.start - before: 0}:
-            for end in {narrow.end: 0, narrow.end + after: 0}:
+        before = sum(len(e.text) for e in self.edits if e.end == span.start)
+        after = sum(len(e.text) for e in self.edits if e.start == span.end)
+        for start in range(narrow.start, narrow.start - before - 1, -1):
+            for end in range(narrow.end, narrow.end + after + 1):
                 yield Span(start, end)
 
     def written(self) -> Iterator[Span]:
@@ -68,49 +72,99 @@ def check_python(old: Source, old_names: Names, new: Source, new_names: Names, e
     """All guards for one pass over a Python file; raises GuardError."""
     check_text(old, new, edits)
     shift = Shift(edits)
+    _check_compiles(old_names.tree, new_names.tree)
+    _check_words(old, new, shift)
     _Trees(old, new, shift).check(old_names.tree, new_names.tree)
-    _check_names(new, old_names, new_names, shift)
-    if any("#" in old.text[e.start : e.end] for e in edits):
-        _check_comments(old, new)
+    _check_names(old_names, new_names)
+    _check_comments(old, new, shift)
 
 
 def check_text(old: Source, new: Source, edits: Sequence[Edit]) -> None:
-    """What must hold of any text: it can be written in the file's encoding, and its line ends are the file's own."""
+    """What must hold of any text: it differs at the edits only, is read back as it was written, keeps its line ends."""
+    if apply(old.text, edits) != new.text:
+        raise GuardError("the text has changed outside the edits")
     try:
-        new.encode(new.text)
-    except UnicodeEncodeError as error:
+        encoding = Source.decode(new.path, new.encode(new.text)).encoding
+    except (UnicodeEncodeError, Unreadable) as error:
         raise GuardError(f"the new text cannot be written in the file's encoding: {error}") from None
-    if any(end not in old.text for end in ("\r", "\n") if end in new.text and "\n" in old.text):
+    if encoding != old.encoding:
+        raise GuardError(f"the new text would be read as {encoding}, the file is {old.encoding}")
+    known, ends = _line_ends(old.text), _line_ends(new.text)
+    if known and not ends <= known:
         raise GuardError("the new text has line ends that the file does not have")
-    inserted_crlf = old.newline == "\r\n" and any("\n" in edit.text.replace("\r\n", "") for edit in edits)
-    if inserted_crlf:
-        raise GuardError("a line end was inserted that is not the file's own")
-    if old.text[-1:] in "\r\n" and new.text and new.text[-1] not in "\r\n":
-        raise GuardError("the line end at the end of the file was lost")
+    if old.text and new.text and old.text.endswith(("\r", "\n")) != new.text.endswith(("\r", "\n")):
+        raise GuardError("the line end at the end of the file was lost, or one was added")
 
 
-def _check_names(new: Source, old_names: Names, names: Names, shift: Shift) -> None:
-    """Every name that an edit wrote is bound where it stands (or was unbound before)."""
-    written = [span for span in shift.written() if span.start < span.end]
-    if not written:
-        return
-    starts = [span.start for span in written]
+def _check_compiles(old: ast.Module, new: ast.Module) -> None:
+    """The compiler takes it, if it took the old text: the parser alone lets a repeated argument pass."""
+    problem = _compiler_problem(new)
+    if problem and not _compiler_problem(old):
+        raise GuardError(f"the new text is no longer Python: {problem}")
+
+
+def _compiler_problem(tree: ast.Module) -> str:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(tree, "<new text>", "exec", dont_inherit=True)
+    except SyntaxError as error:
+        return f"line {error.lineno}: {error.msg}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return str(error) or type(error).__name__
+    return ""
+
+
+def _line_ends(text: str) -> set[str]:
+    single = text.replace("\r\n", "")
+    return {end for end in ("\r", "\n") if end in single} | ({"\r\n"} if len(single) < len(text) else set())
+
+
+def _check_words(old: Source, new: Source, shift: Shift) -> None:
+    """No edit makes one word of two, or runs into the word beside it: taking the space out of ``not x`` does."""
+    for edit, written in zip(shift.edits, shift.written(), strict=True):
+        for before, after in ((edit.start, written.start), (edit.end, written.end)):
+            if _in_word(new.text, after) and not _in_word(old.text, before):
+                raise GuardError(f"line {new.line_at(after)}: an edit would change the word beside it")
+
+
+def _in_word(text: str, offset: int) -> bool:
+    """Whether the characters before and after an offset belong to one word."""
+    around = text[max(0, offset - 1) : offset + 1]
+    return len(around) == 2 and all(f"a{character}".isidentifier() for character in around)
+
+
+def _check_names(old: Names, new: Names) -> None:
+    """Every name is bound where it stands, or was not bound before."""
+    known = {node.id for node in _unbound(old)}
+    for node in _unbound(new):
+        if node.id not in known:
+            raise GuardError(f"line {node.lineno}: the new text uses `{node.id}`, which is not defined there")
+
+
+def _unbound(names: Names) -> Iterator[ast.Name]:
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and not names.is_bound(node):
-            at = new.span(node)
-            index = bisect_right(starts, at.start) - 1
-            if index >= 0 and at in written[index] and node.id not in _unbound(old_names):
-                raise GuardError(f"line {node.lineno}: the new text uses `{node.id}`, which is not defined there")
+            yield node
 
 
-def _unbound(names: Names) -> set[str]:
-    return {node.id for node in ast.walk(names.tree) if isinstance(node, ast.Name) and not names.is_bound(node)}
-
-
-def _check_comments(old: Source, new: Source) -> None:
-    before, after = _comments(old), _comments(new)
-    for comment in before - after:
+def _check_comments(old: Source, new: Source, shift: Shift) -> None:
+    """No comment is lost, cut or made part of a string."""
+    lines = [_lines(old, edit.span) for edit in shift.edits] + [_lines(new, span) for span in shift.written()]
+    if not any(mark in text for text in lines for mark in _COMMENT_MARKS):
+        return
+    try:
+        lost = _comments(old) - _comments(new)
+    except Unreadable as error:
+        raise GuardError(f"the comments cannot be compared: {error}") from None
+    for comment in lost:
         raise GuardError(f"the comment `{comment}` would be lost")
+
+
+def _lines(source: Source, span: Span) -> str:
+    """The lines that a span touches."""
+    first, last = source.line_span(source.line_at(span.start)), source.line_span(source.line_at(span.end))
+    return source.text[first.start : last.end]
 
 
 def _comments(source: Source) -> Counter[str]:
@@ -124,9 +178,12 @@ class _Trees:
         self._old = old
         self._new = new
         self._shift = shift
+        self._written = list(shift.written())
         self._at: dict[tuple[int, int], list[ast.AST]] = {}
+        self._blocks: dict[ast.AST, tuple[ast.AST, str]] = {}
 
     def check(self, old: ast.Module, new: ast.Module) -> None:
+        self._blocks = {**_blocks(old), **_blocks(new)}
         for node in ast.walk(new):
             if hasattr(node, "lineno"):
                 span = _extent(self._new, node)
@@ -140,6 +197,8 @@ class _Trees:
         whole = not hasattr(old, "lineno")
         span = Span(0, len(self._old.text)) if whole else _extent(self._old, old)
         edits = self._shift.within(span)
+        if not whole and _gone(span, edits):
+            return
         children = list(_positioned(old))
         spans = [_extent(self._old, child) for child in children]
         loose = [e for e in edits if e.span in span and not any(_holds(s, e) for s in spans)]
@@ -157,28 +216,47 @@ class _Trees:
             if not loose or _shape(old, children=False) != _shape(new, children=False):
                 raise self._broken(old)
         for child, child_span in zip(children, spans, strict=True):
-            yield from self._carried(child, child_span, loose)
+            for carried, found in self._carried(child, child_span, loose):
+                if carried is child and not self._stays(child, found, old, new):
+                    raise self._broken(child)
+                if not same(carried, found):
+                    yield carried, found
+
+    def _stays(self, child: ast.AST, found: ast.AST, old: ast.AST, new: ast.AST) -> bool:
+        """Whether a statement stands in the block it stood in; a ``with`` that an edit wrote does not count."""
+        owner, field = self._blocks.get(child, (None, ""))
+        if owner is not old:  # no statement, or one in a `case`
+            return True
+        at = self._blocks.get(found)
+        while at is not None and isinstance(at[0], ast.With | ast.AsyncWith) and at[0] is not new:
+            start = self._new.span(at[0]).start
+            if not any(span.start <= start < span.end for span in self._written):
+                return False
+            at = self._blocks.get(at[0])
+        return at == (new, field)
 
     def _carried(self, child: ast.AST, span: Span, loose: Sequence[Edit]) -> Iterator[tuple[ast.AST, ast.AST]]:
         """A child of a node that an edit changes: gone with the edit, or found at its new place."""
-        if any(edit.start <= span.start and span.end <= edit.end and edit.start < edit.end for edit in loose):
+        if _gone(span, loose):
             return
         inner = self._shift.within(span)
-        candidates = self._located(self._shift.span(span))
         if not any(e.start < span.end and span.start < e.end for e in inner):  # untouched, but for its two ends
-            if any(type(c) is type(child) and same(child, c) for c in candidates):
+            found = next((c for c in self._located(self._shift.span(span)) if same(child, c)), None)
+            if found is not None:
+                yield child, found
                 return
-            if not inner:
+            if not inner or isinstance(child, ast.Name | ast.Constant):
                 raise self._broken(child)
         candidates = [node for where in self._shift.spans(span) for node in self._located(where)]
+        candidates = [c for c in candidates if isinstance(c, ast.stmt) == isinstance(child, ast.stmt)]
         match = next((c for c in candidates if type(c) is type(child)), next(iter(candidates), None))
-        if match is None:
-            if any(e.span not in span for e in inner):  # an edit runs over its border: look at what is inside
-                for grandchild in _positioned(child):
-                    yield from self._carried(grandchild, _extent(self._old, grandchild), loose)
-                return
+        if match is not None:
+            yield child, match
+            return
+        if not any(e.start < at < e.end for e in inner for at in (span.start, span.end)):
             raise self._broken(child)
-        yield child, match
+        for grandchild in _positioned(child):  # an edit runs over its border: look at what is inside
+            yield from self._carried(grandchild, _extent(self._old, grandchild), loose)
 
     def _located(self, span: Span) -> list[ast.AST]:
         """The nodes of the new tree at a span, brackets round them not counted."""
@@ -202,7 +280,26 @@ class _Trees:
 def _extent(source: Source, node: ast.AST) -> Span:
     """The span of a node, its decorators included."""
     span = source.span(node)
-    return Span(min([span.start, *(source.span(d).start for d in getattr(node, "decorator_list", ()))]), span.end)
+    for decorator in getattr(node, "decorator_list", ())[:1]:
+        return Span(source.text.rindex("@", 0, source.span(decorator).start), span.end)
+    return span
+
+
+def _blocks(tree: ast.Module) -> dict[ast.AST, tuple[ast.AST, str]]:
+    """For each statement the node and the field that it stands in."""
+    return {
+        statement: (node, field)
+        for node in ast.walk(tree)
+        for field, value in ast.iter_fields(node)
+        if isinstance(value, list)
+        for statement in value
+        if isinstance(statement, ast.stmt)
+    }
+
+
+def _gone(span: Span, edits: Iterable[Edit]) -> bool:
+    """Whether one of the edits replaces all of a span."""
+    return any(span in edit.span and edit.start < edit.end for edit in edits)
 
 
 def _holds(span: Span, edit: Edit) -> bool:

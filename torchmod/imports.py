@@ -74,7 +74,7 @@ def preludes(source: Source, tree: ast.Module, needs: Iterable[Need]) -> tuple[E
     edits: dict[int, str] = {}
     for need in sorted(wanted.values(), key=lambda n: (not n.is_import, n.code)):
         at = _insertion_point(source, tree, need)
-        edits[at] = edits.get(at, "") + need.code + source.newline
+        edits[at] = edits.get(at, "") + need.code.replace("\n", source.newline) + source.newline
     return tuple(_line_edit(source, at, text) for at, text in sorted(edits.items()))
 
 
@@ -94,15 +94,24 @@ def _insertion_point(source: Source, tree: ast.Module, need: Need) -> int:
             return len(source.text)
         top = min([first, *getattr(first, "decorator_list", ())], key=lambda n: n.lineno)
         return source.line_span(top.lineno).start
-    assert after.end_lineno is not None
-    line = after.end_lineno
-    sharing = [s for s in tree.body if s.lineno == line and s is not after]
-    if sharing and sharing[-1].end_lineno is not None:
-        line = max(line, *(s.end_lineno or line for s in sharing))
-    point = source.line_span(line).end
+    point = source.line_span(_line_between(source, tree, after)).end
     if point > limit:
         raise Refused("there is no line between the imports and the first use for what the fix needs")
     return point
+
+
+def _line_between(source: Source, tree: ast.Module, after: ast.stmt) -> int:
+    """The first line from a statement's last one on at whose end no statement goes on."""
+    line = after.end_lineno or after.lineno
+    while True:
+        text = source.line_text(line).rstrip("\r\n")
+        running = [s.end_lineno for s in tree.body if s.lineno <= line and s.end_lineno and line < s.end_lineno]
+        if running:
+            line = max(running)
+        elif text.endswith("\\") and "#" not in text:
+            line += 1
+        else:
+            return line
 
 
 def _imports(statement: ast.stmt) -> bool:

@@ -12,16 +12,22 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from types import UnionType
 from typing import Protocol
 
-from torchmod.scopes import Binding, Scope, Scopes
+from torchmod.scopes import Binding, FunctionNode, Scope, Scopes
 
-BUILTINS = frozenset(dir(builtins))
-_DEPTH = 40  # aliases of aliases; a longer chain is not somebody's code
-_CIRCLES = 1000  # names that are defined by each other
+BUILTINS = frozenset(name for name in dir(builtins) if name not in ("__doc__", "__name__", "__spec__"))
+_OF_MODULES = frozenset(["__doc__", "__file__", "__loader__", "__name__", "__package__", "__spec__"])
+_KEPT_BY_STARS = frozenset(
+    ["getattr", "hasattr", "isinstance", "issubclass", "len", "object", "property", "setattr", "super", "type"]
+)
+"""Builtins that no library is known to hide by a star import; `sum`, `open` and the like are hidden by many."""
+_DEPTH = 20  # aliases of aliases; a longer chain is not somebody's code
 
 
 class Neighbours(Protocol):
@@ -32,6 +38,12 @@ class Neighbours(Protocol):
 
     def exports(self, module: str) -> dict[str, str] | None:
         """What a star import of an own or known module binds, with its meanings; None for an unknown module."""
+
+    def inside(self, name: str) -> bool:
+        """Whether the file is a package's, and the package holds a module of that name.
+
+        Whoever imports that module binds its name in the package.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +81,15 @@ class Names:
         self._neighbours = neighbours
         self._known: dict[tuple[Scope, str], Resolved] = {}
         self._open: set[tuple[Scope, str]] = set()
-        self._circles = 0
         self._replaced: dict[str, int] | None = None
+        self._looking = False
+        self._cut = False
 
     # questions
 
     def resolve(self, node: ast.expr) -> Resolved:
         """What an expression names. Attribute chains, aliases and conditional expressions are followed."""
+        self._find_replaced()
         return self._resolve(node, 0)
 
     def qualified(self, node: ast.expr) -> str | None:
@@ -84,7 +98,31 @@ class Names:
 
     def resolve_in_module(self, name: str) -> Resolved:
         """What a name means at the module's level."""
+        self._find_replaced()
         return self._resolve_name(self.module, name, 0)
+
+    def busy_with(self, name: str) -> bool:
+        """Whether a question that leads to this name is being answered: then another answer would be cut short."""
+        return self._looking or (self.module, name) in self._open
+
+    def forget(self) -> None:
+        """Forget answers, since one was cut short."""
+        self._known.clear()
+
+    def exported(self) -> set[str] | None:
+        """What a star import of this file binds; None where that cannot be seen."""
+        listed = self.module.bindings.get("__all__")
+        if listed is not None:
+            uses = sum(isinstance(node, ast.Name) and node.id == "__all__" for node in self._scopes.of)
+            literal = listed[0].value if len(listed) == 1 and listed[0].certain and uses == 1 else None
+            return _strings(literal)
+        found = {name for name in self.module.bindings if not name.startswith("_")}
+        for star in self.stars:
+            more = self._neighbours.exports(star.module) if self._neighbours else None
+            if more is None:
+                return None
+            found |= {name for name in more if not name.startswith("_")}
+        return found
 
     def scope_of(self, node: ast.AST) -> Scope:
         """The scope that a Name is looked up in, or that a statement's names go to."""
@@ -98,12 +136,12 @@ class Names:
         """The class or function of this file that a bare name can only mean."""
         if not isinstance(node, ast.Name):
             return None
-        found = self._lookup(self._scopes.of[node], node.id)
-        return found[0].definition if len(found) == 1 else None
+        found, _ = self._lookup(self._scopes.of[node], node.id)
+        return found[0].definition if len(found) == 1 and self.resolve(node).only else None
 
     def lines_of(self, node: ast.Name) -> list[int]:
         """The lines that bind a name."""
-        return [binding.line for binding in self._lookup(self._scopes.of[node], node.id)]
+        return [binding.line for binding in self._lookup(self._scopes.of[node], node.id)[0]]
 
     def enclosing(self, node: ast.AST, kinds: type[ast.AST] | UnionType) -> ast.AST | None:
         """The nearest node around this one that is of a kind."""
@@ -121,13 +159,17 @@ class Names:
 
     def is_bound(self, node: ast.Name) -> bool:
         """Whether the name is bound anywhere it is looked up (a star import of an unknown module may bind it)."""
-        return bool(self._lookup(self._scopes.of[node], node.id)) or node.id in BUILTINS or bool(self.stars)
+        known = node.id in BUILTINS or node.id in _OF_MODULES or bool(self.stars)
+        return known or bool(self._lookup(self._scopes.of[node], node.id)[0])
 
     def is_free(self, name: str) -> bool:
         """Whether no scope of the file binds or uses a name, so that a new one can be called so."""
-        used = any(isinstance(node, ast.Name) and node.id == name for node in self._scopes.of)
-        bound = any(name in scope.bindings for scope in (self.module, *self._scopes.made_by.values()))
-        return not (used or bound)
+        return name not in self._taken
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        used = {node.id for node in self._scopes.of if isinstance(node, ast.Name)}
+        return used.union(*(scope.bindings for scope in (self.module, *self._scopes.made_by.values())))
 
     # answers
 
@@ -145,6 +187,7 @@ class Names:
 
     def _resolve_root(self, node: ast.expr, depth: int) -> Resolved:
         if depth > _DEPTH:
+            self._cut = True
             return Resolved(doubt="its aliases go round in a circle")
         match node:
             case ast.Name():
@@ -164,112 +207,187 @@ class Names:
         key = scope, name
         if key in self._known:
             return self._known[key]
-        if key in self._open or self._circles > _CIRCLES:
-            self._circles += 1
+        if key in self._open:
+            self._cut = True
             return Resolved(doubt=f"`{name}` is defined by itself")
-        circles = self._circles
         self._open.add(key)
         try:
             found = self._resolve_new(scope, name, depth)
         finally:
             self._open.discard(key)
-        if not self._open:
-            self._circles = circles = 0
-            self._known[key] = found
-        elif self._circles == circles:  # else it was cut short, and depends on who asked
-            self._known[key] = found
+        self._known[key] = found  # where it was cut short, there is a doubt: it may lack names, but claims nothing
         return found
 
     def _resolve_new(self, scope: Scope, name: str, depth: int) -> Resolved:
-        bindings = self._lookup(scope, name)
+        if name.startswith("__") and not name.endswith("__") and _in_class(scope):
+            return Resolved(doubt=f"`{name}` is private to a class")
+        bindings, to_module = self._lookup(scope, name)
         found = Resolved()
         for binding in _without_none(bindings):
             found |= self._meaning(name, binding, depth)
-        in_module = not bindings or any(b in self.module.bindings.get(name, ()) for b in bindings)
-        if in_module:
-            found |= self._from_stars(name, bindings)
+        if to_module:
+            found |= self._besides(name)
         if not found.names and not found.doubt:
-            if name in BUILTINS:
-                return Resolved(frozenset([f"builtins.{name}"]))
             return Resolved(doubt=f"`{name}` is not defined in this file")
         return found
 
     def _meaning(self, name: str, binding: Binding, depth: int) -> Resolved:
         if binding.qualified:
-            return Resolved(frozenset([self._followed(binding.qualified)]))
+            return self._named([binding.qualified])
         if binding.definition is not None:
-            return Resolved(frozenset([f":{name}"]))
+            return self._named([f":{name}"])
         if binding.value is not None:
             return self._resolve(binding.value, depth + 1)
         return Resolved(doubt=f"`{name}` {binding.opaque} (line {binding.line})")
 
-    def _from_stars(self, name: str, bindings: list[Binding]) -> Resolved:
-        """What star imports may make of a module-level name, besides its own bindings."""
+    def _besides(self, name: str) -> Resolved:
+        """What a name of the module may mean besides the module's bindings: a star import's, a submodule, a builtin.
+
+        Only what has surely happened before the name's first use leaves no room for that.
+        """
+        bindings = self.module.bindings.get(name, ())
+        stars = [(star, self._neighbours.exports(star.module) if self._neighbours else None) for star in self.stars]
+        lines = [b.done for b in bindings]
+        lines += [s.line for s, known in stars if s.certain and known and name in known and _is_of_torch(s.module)]
+        first_use = self._first_uses.get(name, sys.maxsize)
+        settled = max((line for line in lines if line < first_use), default=0)
         found = Resolved()
-        settled = max((b.line for b in bindings if b.certain), default=0)
-        for star in self.stars:
+        for star, exports in stars:
             if star.line < settled:
                 continue
-            exports = self._neighbours.exports(star.module) if self._neighbours else None
-            if exports is None:
-                if name not in BUILTINS or bindings:
-                    found |= Resolved(doubt=f"`from {star.module} import *` (line {star.line}) may define `{name}`")
-            elif name in exports:
-                found |= Resolved(frozenset([exports[name]]))
+            if exports is not None:
+                if name in exports:
+                    found |= self._named([exports[name]], self._replacement([f"{star.module}.{name}"]))
+            elif bindings or name not in _KEPT_BY_STARS:
+                found |= Resolved(doubt=f"`from {star.module} import *` (line {star.line}) may define `{name}`")
+        if self._neighbours is not None and self._neighbours.inside(name):
+            found |= Resolved(frozenset([f".{name}"]))
+        if name in BUILTINS and not settled:
+            found |= self._named([f"builtins.{name}"])
         return found
 
+    @cached_property
+    def _first_uses(self) -> dict[str, int]:
+        """The line of each name's first use. A class's own functions run after it is defined, so they do not count."""
+        found: dict[str, int] = {}
+        for node, scope in self._scopes.of.items():
+            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
+                continue
+            if node.lineno < found.get(node.id, sys.maxsize) and not self._in_function_of(node.id, scope):
+                found[node.id] = node.lineno
+        return found
+
+    def _in_function_of(self, name: str, scope: Scope) -> bool:
+        """Whether a scope is in a function of the module's class of that name."""
+        at: Scope | None = scope
+        in_function = False
+        while at is not None:
+            if isinstance(at.node, ast.ClassDef) and at.node.name == name and self._scopes.of[at.node] is self.module:
+                return in_function
+            in_function = in_function or isinstance(at.node, FunctionNode)
+            at = at.parent
+        return False
+
     def _member(self, base: Resolved, attribute: str) -> Resolved:
-        names = frozenset(self._followed(f"{name}.{attribute}") for name in base.names)
-        doubt = base.doubt
-        replaced = self._replaced_attributes()
-        for name in sorted(names & replaced.keys()):
-            doubt = doubt or f"`{name}` is replaced on line {replaced[name]}"
-        return Resolved(names, doubt)
+        return self._named([f"{name}.{attribute}" for name in sorted(base.names)], base.doubt)
+
+    def _named(self, names: Sequence[str], doubt: str = "") -> Resolved:
+        """Names as the files they come from mean them, with a doubt where this file replaces one of them."""
+        followed = frozenset(self._followed(name) for name in names)
+        return Resolved(followed, doubt or self._replacement({*names, *followed}))
+
+    def _replacement(self, names: Collection[str]) -> str:
+        """A doubt, where this file assigns to one of the names or to what they begin with."""
+        replaced = self._replaced or {}
+        for name in sorted(names) if replaced else ():
+            for known in _prefixes(canonical(name)):
+                if known in replaced:
+                    return f"`{known}` is replaced on line {replaced[known]}"
+        return ""
 
     def _followed(self, name: str) -> str:
         """A name imported from a file of the repository, as that file means it."""
         if self._neighbours is not None and not name.startswith("torch."):
-            module, _, last = name.rpartition(".")
-            if module.strip("."):
-                name = self._neighbours.member(module, last) or name
+            module, dot, last = name.rpartition(".")
+            if not module.strip("."):  # `from . import name`
+                module += dot
+            name = (self._neighbours.member(module, last) if module else None) or name
         return canonical(name)
 
-    def _lookup(self, scope: Scope | None, name: str) -> list[Binding]:
-        """The bindings that a name, looked up in a scope, may find."""
-        found: list[Binding] = []
-        first = True
-        while scope is not None:
-            where = scope.elsewhere.get(name)
-            if where == "global":
-                return found + self.module.bindings.get(name, [])
-            if where is None and name in scope.bindings and (first or not scope.is_class):
-                found = found + scope.bindings[name]
-                if not scope.is_class:
-                    return found
-                # before its own binding is reached, a class body sees the name outside
-            scope, first = scope.enclosing, False
-        return found
+    def _lookup(self, scope: Scope, name: str) -> tuple[list[Binding], bool]:
+        """The bindings that a name, looked up in a scope, may find; and whether the search reaches the module."""
+        in_module = self.module.bindings.get(name, [])
+        seen = scope.class_seen
+        if seen is not None and name in seen.bindings and (scope is seen or name not in scope.bindings):
+            # before its own binding is reached, a class sees the module's name: not that of a function around it
+            return seen.bindings[name] + in_module, True
+        at: Scope | None = scope
+        while at is not None and at is not self.module and at.elsewhere.get(name) != "global":
+            if name in at.bindings and name not in at.elsewhere and not at.is_class:
+                return at.bindings[name], False
+            at = at.enclosing
+        return in_module, True
 
-    def _replaced_attributes(self) -> dict[str, int]:
-        """Dotted names that the file itself assigns to, such as ``torch.nn.MSELoss = Mine``, with the line."""
-        if self._replaced is None:
-            self._replaced = {}  # while it is being found, nothing is
-            found: dict[str, int] = {}
-            for target, attribute in self._attribute_targets():
-                for name in self.resolve(target).names:
-                    if not name.startswith(":"):
-                        found[canonical(f"{name}.{attribute}")] = target.lineno
-            self._replaced = found
-            self._known.clear()
-        return self._replaced
+    def _find_replaced(self) -> None:
+        """Find the dotted names that the file itself assigns to, such as ``torch.nn.MSELoss = Mine``."""
+        if self._replaced is not None:
+            return
+        self._replaced, self._looking = {}, True  # while they are being found, nothing is replaced
+        found: dict[str, int] = {}
+        for target, attribute in self._attribute_targets():
+            self._cut = False
+            names = self._resolve(target, 0).names
+            if self._cut:  # then it may be anything
+                self._known.clear()
+                found.setdefault(f"*.{attribute}", target.lineno)
+            for name in names:
+                found.setdefault(canonical(f"{name}.{attribute}"), target.lineno)
+                if attribute in ("__init__", "__new__"):  # calling it is something else now
+                    found.setdefault(name, target.lineno)
+        self._replaced, self._looking = found, False
+        self._known.clear()
 
     def _attribute_targets(self) -> Iterator[tuple[ast.expr, str]]:
+        """Objects whose attributes are assigned or deleted, with the attribute; ``*`` where it is computed."""
         for node in self._scopes.attribute_targets:
             yield node.value, node.attr
         for call in self.calls:
             match call:
-                case ast.Call(func=ast.Name(id="setattr"), args=[target, ast.Constant(value=str(attribute)), _]):
-                    yield target, attribute
+                case ast.Call(
+                    func=ast.Name(id="setattr" | "delattr") | ast.Attribute(attr="setattr" | "delattr" | "object"),
+                    args=[target, attribute, *_],
+                ):  # also pytest's `monkeypatch.setattr` and the standard library's `patch.object`
+                    name = attribute.value if isinstance(attribute, ast.Constant) else None
+                    yield target, name if isinstance(name, str) else "*"
+
+
+def _strings(node: ast.expr | None) -> set[str] | None:
+    """The strings of a literal list; None when it is anything else."""
+    if not isinstance(node, ast.List | ast.Tuple):
+        return None
+    values = [element.value if isinstance(element, ast.Constant) else None for element in node.elts]
+    strings = {value for value in values if isinstance(value, str)}
+    return strings if all(isinstance(value, str) for value in values) else None
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    """A dotted name ``a.b.c`` and what it begins with, and for each of them ``*.b`` and ``a.*``."""
+    parts = name.split(".")
+    for length in range(1, len(parts) + 1):
+        yield ".".join(parts[:length])
+        yield ".".join([*parts[: length - 1], "*"])
+        yield f"*.{parts[length - 1]}"
+
+
+def _in_class(scope: Scope) -> bool:
+    at: Scope | None = scope
+    while at is not None and not at.is_class:
+        at = at.parent
+    return at is not None
+
+
+def _is_of_torch(module: str) -> bool:
+    return module.split(".", maxsplit=1)[0] == "torch"
 
 
 def _without_none(bindings: list[Binding]) -> list[Binding]:

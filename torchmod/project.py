@@ -7,13 +7,17 @@ Nothing is imported or run: files are parsed, and their module-level names read.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from torchmod.model import Unreadable
 from torchmod.names import Names
 from torchmod.source import Source
 
 MAX_BYTES = 1_000_000
+MAX_DEPTH = 6
+"""A name that more files hand on to each other is not followed."""
+PACKAGE = "__init__.py"
 _ROOT_SIGNS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 _LEVELS = 8
 
@@ -24,22 +28,22 @@ class Project:
     def __init__(self, read: Callable[[str], bytes] | None = None) -> None:
         self._read = read or _read_file
         self._names: dict[str, Names | None] = {}
-        self._open: set[str] = set()
+        self._views: dict[str, View] = {}
+        self.depth = 0
+        """How many files the question that is being answered was handed on by."""
+        self.cuts = 0
+        """How many questions were not answered in full; what depends on one must not be kept for the next."""
 
     def around(self, path: str) -> View:
         """The repository as seen from one file."""
-        return View(self, path)
+        if path not in self._views:
+            self._views[path] = View(self, path)
+        return self._views[path]
 
     def names(self, path: str) -> Names | None:
-        """The names of another file; None when it cannot be read, or is just being looked at (imports in a circle)."""
-        if path in self._open:
-            return None
+        """The names of another file; None when it cannot be read."""
         if path not in self._names:
-            self._open.add(path)
-            try:
-                self._names[path] = self._load(path)
-            finally:
-                self._open.discard(path)
+            self._names[path] = self._load(path)
         return self._names[path]
 
     def _load(self, path: str) -> Names | None:
@@ -58,24 +62,56 @@ class View:
     def __init__(self, project: Project, path: str) -> None:
         self._project = project
         self._folder = os.path.dirname(os.path.abspath(path))
+        self._is_package = os.path.basename(path) == PACKAGE
         self._open: set[tuple[str, str]] = set()
+        self._files: dict[str, tuple[str, ...]] = {}
+        self._exports: dict[str, dict[str, str] | None] = {}
 
     def member(self, module: str, name: str) -> str | None:
         """See `names.Neighbours`."""
-        if (module, name) in self._open:
-            return None
-        path = self._find(module)
-        names = self._project.names(path) if path else None
+        with self._asking(module, name) as may_ask:
+            answers = {self._member_of(path, module, name) for path in self.files(module) if may_ask}
+        return answers.pop() if len(answers) == 1 else None
+
+    @contextmanager
+    def _asking(self, module: str, name: str) -> Iterator[bool]:
+        """Whether a question may be handed on: not when it is being asked already (imports in a circle)."""
+        if (module, name) in self._open or self._project.depth >= MAX_DEPTH:
+            self._project.cuts += 1
+            yield False
+            return
+        self._open.add((module, name))
+        self._project.depth += 1
+        try:
+            yield True
+        finally:
+            self._project.depth -= 1
+            self._open.discard((module, name))
+
+    def _member_of(self, path: str, module: str, name: str) -> str | None:
+        names = self._project.names(path)
         if names is None or (name not in names.module.bindings and not names.stars):
             return None
-        self._open.add((module, name))
-        try:
-            found = names.resolve_in_module(name).only
-        finally:
-            self._open.discard((module, name))
-        if found is None:
-            return None
-        return f"{module}{found}" if found.startswith(":") else found
+        if names.busy_with(name):
+            self._project.cuts += 1
+        cuts = self._project.cuts
+        found = names.resolve_in_module(name).only
+        if self._project.cuts != cuts:
+            names.forget()
+        if found is None or found.startswith(":"):
+            return found and module + found
+        return self._seen_from_here(found, module, path)
+
+    def _seen_from_here(self, name: str, module: str, path: str) -> str | None:
+        """What another file of the project calls ``name``, as this file would write it; None where it cannot."""
+        if not name.startswith("."):
+            top = name.partition(":")[0].split(".")[0]
+            return name if self.files(top) == self._project.around(path).files(top) else None
+        package = module if os.path.basename(path) == PACKAGE else _parent(module)
+        rest = name.lstrip(".")
+        for _ in range(len(name) - len(rest) - 1):
+            package = _parent(package)
+        return f"{package}{'' if package.endswith('.') else '.'}{rest}" if package else None
 
     def exports(self, module: str) -> dict[str, str] | None:
         """See `names.Neighbours`."""
@@ -84,41 +120,79 @@ class View:
 
             known = STARS.get(module)
             return None if known is None else {name: f"{module}.{name}" for name in known}
-        path = self._find(module)
-        names = self._project.names(path) if path else None
-        if names is None or names.stars:
-            return None
-        return {
-            name: self.member(module, name) or f"{module}:{name}"
-            for name in names.module.bindings
-            if not name.startswith("_")
-        }
+        if module in self._exports:
+            return self._exports[module]
+        cuts = self._project.cuts
+        found = self._exports_of(module)
+        if self._project.cuts == cuts:
+            self._exports[module] = found
+        return found
 
-    def _find(self, module: str) -> str | None:
+    def _exports_of(self, module: str) -> dict[str, str] | None:
+        found: dict[str, str] = {}
+        for path in self.files(module):
+            public = self._public(path, module)
+            if public is None:
+                return None
+            found |= {name: self.member(module, name) or f"{module}:{name}" for name in sorted(public)}
+        return found if self.files(module) else None
+
+    def _public(self, path: str, module: str) -> set[str] | None:
+        """What a star import of a file binds."""
+        names = self._project.names(path)
+        with self._asking(module, "*") as may_ask:
+            public = names.exported() if names is not None and may_ask else None
+        if public is None or names is None or "__all__" in names.module.bindings:
+            return public
+        return public | (_modules_in(os.path.dirname(path)) if os.path.basename(path) == PACKAGE else set())
+
+    def inside(self, name: str) -> bool:
+        """See `names.Neighbours`."""
+        return self._is_package and _module_file(self._folder, [name]) is not None
+
+    def files(self, module: str) -> tuple[str, ...]:
+        """The files that an own module may be: which one, where there are several, depends on how Python is started."""
+        if module not in self._files:
+            self._files[module] = tuple(self._find(module))
+        return self._files[module]
+
+    def _find(self, module: str) -> Iterator[str]:
         level = len(module) - len(module.lstrip("."))
         parts = module.lstrip(".").split(".") if module.strip(".") else []
         folder = self._folder
-        if level:
-            for _ in range(level - 1):
-                folder = os.path.dirname(folder)
-            return _module_file(folder, parts)
-        for _ in range(_LEVELS):
+        for _ in range(level - 1):
+            folder = os.path.dirname(folder)
+        for _ in range(1 if level else _LEVELS):
             found = _module_file(folder, parts)
             if found:
-                return found
+                yield found
             above = os.path.dirname(folder)
             if above == folder or any(os.path.exists(os.path.join(folder, sign)) for sign in _ROOT_SIGNS):
-                return None
+                return
             folder = above
-        return None
+
+
+def _parent(module: str) -> str:
+    """The package that a module is in, as its importer writes it; nothing for one at the top."""
+    head = module.rstrip(".")
+    if not head:
+        return module + "."
+    stem = head.rpartition(".")[0]
+    return stem or module[: len(module) - len(module.lstrip("."))]
 
 
 def _module_file(folder: str, parts: list[str]) -> str | None:
     base = os.path.join(folder, *parts)
-    for candidate in ((f"{base}.py",) if parts else ()) + (os.path.join(base, "__init__.py"),):
+    for candidate in (os.path.join(base, PACKAGE), *([f"{base}.py"] if parts else [])):
         if os.path.isfile(candidate):
             return candidate
     return None
+
+
+def _modules_in(folder: str) -> set[str]:
+    """The modules of a package: who imports one of them binds its name in the package."""
+    stems = (name.removesuffix(".py") for name in os.listdir(folder))
+    return {stem for stem in stems if stem.isidentifier() and not stem.startswith("_")}
 
 
 def _read_file(path: str) -> bytes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import tokenize
+from collections.abc import Iterator
 
-from torchmod.model import Edit, Refused, Span, Wrapper
+from torchmod.model import Edit, Refused, Span, Unreadable, Wrapper
 from torchmod.names import Names
 from torchmod.source import Source
 
@@ -18,31 +19,50 @@ def wrap(
     Lines that begin inside a string keep their bytes. Raises Refused where a line holds more than the region: a suite
     on its header's line, statements joined by semicolons, a backslash that runs into the region or out of it.
     """
-    top = min([first, *getattr(first, "decorator_list", ())], key=lambda node: node.lineno)
-    start, end = source.offset(top.lineno, top.col_offset), source.span(last).end
-    if names.parents.get(first) is not names.parents.get(last):
+    blocks = _blocks(names.parents.get(first))
+    if not any(first in block and last in block[block.index(first) :] for block in blocks):
         raise Refused("the statements are not in one block")
-    line_start = source.line_span(top.lineno).start
-    indent = source.text[line_start:start]
-    if isinstance(top, ast.expr):  # a decorator's position is after its @
-        indent = indent.rstrip().removesuffix("@")
+    start, end = _start(source, first), source.span(last).end
+    first_line, last_line = source.line_at(start), source.line_at(end)
+    indent = source.text[source.line_span(first_line).start : start]
+    if isinstance(first, ast.If) and source.text.startswith("elif", start):
+        raise Refused("an `elif` cannot stand apart from its `if`")
     if indent.strip():
         raise Refused("the statement shares its line with the header of its block or with another statement")
-    last_line = source.line_at(end)
     rest = source.text[end : source.line_span(last_line).end].strip()
     if rest and not rest.startswith("#"):
         raise Refused("another statement stands on the region's last line")
-    if top.lineno > 1 and source.line_text(top.lineno - 1).rstrip("\r\n").endswith("\\"):
+    if first_line > 1 and source.line_text(first_line - 1).rstrip("\r\n").endswith("\\"):
         raise Refused("the line before ends in a backslash")
     unit = _indent_unit(source, names, indent)
     inside = _lines_in_strings(source)
-    edits = [Edit(line_start, line_start, f"{indent}{header}{source.newline}")]
-    for line in range(top.lineno, last_line + 1):
+    edits = [Edit(start, start, f"{header}{source.newline}{indent}{unit}")]
+    for line in range(first_line + 1, last_line + 1):
         if line not in inside and source.line_text(line).strip():
-            at = source.line_span(line).start
+            at = source.line_span(line).start + _depth(source.line_text(line), indent)
             edits.append(Edit(at, at, unit))
-    edits[:2] = [Edit(line_start, line_start, f"{indent}{header}{source.newline}{unit}")]
-    return tuple(edits), Wrapper(header, Span(line_start, end))
+    return tuple(edits), Wrapper(header, Span(start, end))
+
+
+def _blocks(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
+    """The lists of statements in a node."""
+    for _, value in ast.iter_fields(parent) if parent is not None else ():
+        if isinstance(value, list):
+            yield value
+
+
+def _start(source: Source, statement: ast.stmt) -> int:
+    """Where a statement starts, its decorators included."""
+    for decorator in getattr(statement, "decorator_list", ())[:1]:
+        return source.text.rindex("@", 0, source.span(decorator).start)
+    return source.span(statement).start
+
+
+def _depth(line: str, indent: str) -> int:
+    """Where in a line another step of indentation goes: after that of its block, else where its columns start."""
+    if line.startswith(indent):
+        return len(indent)
+    return line.rfind("\f", 0, len(line) - len(line.lstrip(" \t\f"))) + 1
 
 
 def _indent_unit(source: Source, names: Names, indent: str) -> str:
@@ -52,7 +72,8 @@ def _indent_unit(source: Source, names: Names, indent: str) -> str:
         if not isinstance(body, list) or not body or not isinstance(node, ast.stmt) or body[0].lineno == node.lineno:
             continue
         outer, inner = (_indent(source, line) for line in (node.lineno, body[0].lineno))
-        if inner.startswith(outer) and inner != outer and ("\t" in inner) == ("\t" in (indent or inner)):
+        alike = "\f" not in inner and ("\t" in inner) == ("\t" in (indent or inner))
+        if alike and inner.startswith(outer) and inner != outer:
             return inner[len(outer) :]
     return "\t" if "\t" in indent else "    "
 
@@ -68,7 +89,11 @@ def _lines_in_strings(source: Source) -> set[int]:
     ends = {getattr(tokenize, name, None) for name in ("FSTRING_END", "TSTRING_END")} - {None}
     found: set[int] = set()
     opened: list[int] = []
-    for token in source.tokens():
+    try:
+        tokens = source.tokens()
+    except Unreadable as error:
+        raise Refused(str(error)) from None
+    for token in tokens:
         if token.type == tokenize.STRING:
             found.update(range(token.start[0] + 1, token.end[0] + 1))
         elif token.type in starts:

@@ -7,51 +7,75 @@ changed anything, a further round looks at the new snapshot. Nothing is written 
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from torchmod.edits import Revision, clash
-from torchmod.engine import Job, Plan, collected
-from torchmod.model import Edit, Finding, Fix, Outcome, Refused, Status, Unreadable
+from torchmod.engine import Job, Plan, TransformError, collected
+from torchmod.imports import preludes
+from torchmod.model import Edit, Finding, Need, Outcome, Refused, Status, Unreadable
 from torchmod.project import Project
+from torchmod.registry import Transform
 from torchmod.source import Source
 from torchmod.subjects import ProjectFiles
 from torchmod.suppressions import Suppressions
 
 MAX_ROUNDS = 5
+WHOLE = "."
+"""The path under which a transform is named that failed on the project as a whole."""
 Run = Callable[[Sequence[Job]], list[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Agreed:
-    """The findings of the project transforms of one round, and the edits of the accepted ones by number and path."""
+class _Transaction:
+    """An accepted fix over several files: its edits by path, and what it needs in the file of its finding."""
 
+    edits: Mapping[str, tuple[Edit, ...]]
+    home: str
+    needs: tuple[Need, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Agreed:
+    """The findings of the project transforms of one round with the numbers of their transactions, if accepted."""
+
+    sources: Mapping[str, Source]
     findings: tuple[Finding, ...]
     numbers: tuple[int | None, ...]
-    edits: Mapping[int, Mapping[str, tuple[Edit, ...]]]
+    accepted: Mapping[int, _Transaction]
+    failures: tuple[str, ...]
 
 
 def run_rounds(plan: Plan, jobs: Sequence[Job], run: Run) -> list[Outcome]:
-    """The outcome of every job, in order. ``run`` looks at single files."""
+    """The outcome of every job, in order, and of the project as a whole. ``run`` looks at single files."""
     if not any(one.on_project for one in plan.transforms):
         return run(jobs)
     total: dict[str, Outcome] = {}
+    failures: dict[str, Outcome] = {}
     snapshot, now = {job.path: job for job in jobs}, list(jobs)
     first_number = 0
     for _ in range(MAX_ROUNDS):
         agreed = _agree(plan, list(snapshot.values()), first_number)
-        first_number += len(agreed.edits)
+        failures |= {why: Outcome(WHOLE, Status.FAILED, why) for why in agreed.failures}
+        first_number += len(agreed.accepted)
         outcomes = _with_transactions(agreed, now, run)
         changed = [o for o in outcomes if o.new is not None]
-        for outcome in outcomes:
-            earlier = total.get(outcome.path)
-            total[outcome.path] = _merged(earlier, outcome) if earlier is not None else outcome
+        made = {path: _revision(outcome) for path, outcome in total.items() if outcome.new is not None}
+        total |= {o.path: _merged(total[o.path], o, made) if total else o for o in outcomes}
         if not changed or not plan.apply:
             break
         for outcome in changed:
             snapshot[outcome.path] = replace(snapshot[outcome.path], data=outcome.new or b"")
         now = list(snapshot.values())
-    return [total[job.path] for job in jobs]
+    return [*(total[job.path] for job in jobs), *failures.values()]
+
+
+def raised(error: BaseException) -> str:
+    """An exception in one line, with the place that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{where}: {error}"
 
 
 def _agree(plan: Plan, jobs: Sequence[Job], first_number: int) -> _Agreed:
@@ -61,62 +85,95 @@ def _agree(plan: Plan, jobs: Sequence[Job], first_number: int) -> _Agreed:
     sources = {source.path: source for job in jobs if job.is_python for source in _decoded(job)}
     silencers = {path: _silencer(source) for path, source in sources.items()}
     findings: list[Finding] = []
+    failures: list[str] = []
     for one in plan.transforms:
-        if one.on_project:
-            files = ProjectFiles(one.name, list(sources.values()), project.around)
-            findings += (f for f in collected(one, files) if f.path in sources)
-    loud = []
-    for finding in findings:
-        line = sources[finding.path].line_at(finding.span.start)
-        if not silencers[finding.path].silences(finding.transform, line):
-            loud.append(replace(finding, place=sources[finding.path].place(finding.span)))
-    return _chosen(plan, loud, sources, first_number)
-
-
-def _chosen(plan: Plan, findings: Sequence[Finding], sources: Mapping[str, Source], first_number: int) -> _Agreed:
-    taken: dict[str, list[Edit]] = {}
-    told: list[Finding] = []
-    numbers: list[int | None] = []
-    accepted: dict[int, Mapping[str, tuple[Edit, ...]]] = {}
-    for finding in findings:
-        built = _built(finding) if plan.apply or plan.build else finding
-        told.append(replace(built, build=None))
-        numbers.append(None)
-        if not plan.apply or built.applicability not in plan.levels or built.fix is None:
+        if not one.on_project:
             continue
-        by_path: dict[str, tuple[Edit, ...]] = {}
-        for edit in built.fix.edits:
-            path = edit.path or finding.path
-            by_path[path] = (*by_path.get(path, ()), replace(edit, path=None))
-        fits = all(path in sources and not clash(edits, taken.get(path, [])) for path, edits in by_path.items())
-        if fits:
-            numbers[-1] = first_number + len(accepted)
-            accepted[first_number + len(accepted)] = by_path
-            for path, edits in by_path.items():
-                taken[path] = sorted([*taken.get(path, []), *edits])
-    return _Agreed(tuple(told), tuple(numbers), accepted)
+        try:
+            found = collected(one, ProjectFiles(one.name, list(sources.values()), project.around))
+            loud = [f for f in found if f.path in sources and not _silenced(f, sources, silencers)]
+            findings += [_built(plan, one, finding) for finding in loud]
+        except TransformError as error:
+            failures.append(str(error))
+    placed = [replace(finding, place=sources[finding.path].place(finding.span)) for finding in findings]
+    return _chosen(plan, placed, sources, first_number, failures)
 
 
-def _built(finding: Finding) -> Finding:
-    if finding.build is None:
-        return finding
+def _silenced(finding: Finding, sources: Mapping[str, Source], silencers: Mapping[str, Suppressions]) -> bool:
+    line = sources[finding.path].line_at(finding.span.start)
+    return silencers[finding.path].silences(finding.transform, line)
+
+
+def _built(plan: Plan, one: Transform, finding: Finding) -> Finding:
+    """A finding with its fix, where somebody wants it; a refusal makes it a note."""
+    target = plan.versions.target
+    if finding.build is not None and target is not None and target < one.needs_version:
+        wanted = ".".join(map(str, target))
+        return finding.as_note(f"the new form needs torch {one.since}, the target is {wanted}")
+    if finding.build is None or not (plan.apply or plan.build):
+        return replace(finding, build=None)
     try:
-        return replace(finding, fix=finding.build())
+        return replace(finding, fix=finding.build(), build=None)
     except Refused as refusal:
         return finding.as_note(str(refusal))
+    except Exception as error:
+        raise TransformError(f"transform {one.name} raised {raised(error)}") from error
+
+
+def _chosen(
+    plan: Plan,
+    findings: Sequence[Finding],
+    sources: Mapping[str, Source],
+    first_number: int,
+    failures: Sequence[str],
+) -> _Agreed:
+    taken: dict[str, list[Edit]] = {}
+    numbers: list[int | None] = []
+    accepted: dict[int, _Transaction] = {}
+    for finding in findings:
+        numbers.append(None)
+        fix = finding.fix
+        if not plan.apply or finding.applicability not in plan.levels or fix is None:
+            continue
+        by_path: dict[str, tuple[Edit, ...]] = {finding.path: ()}
+        for edit in fix.edits:
+            path = edit.path or finding.path
+            by_path[path] = (*by_path.get(path, ()), replace(edit, path=None))
+        one = _Transaction(by_path, finding.path, fix.needs)
+        fits = all(path in sources and not clash(edits, taken.get(path, [])) for path, edits in by_path.items())
+        if fits and _needs_fit([*accepted.values(), one], sources[finding.path]):
+            numbers[-1] = first_number + len(accepted)
+            accepted[first_number + len(accepted)] = one
+            for path, edits in by_path.items():
+                taken[path] = sorted([*taken.get(path, []), *edits])
+    return _Agreed(sources, tuple(findings), tuple(numbers), accepted, tuple(failures))
+
+
+def _needs_fit(transactions: Iterable[_Transaction], source: Source) -> bool:
+    """Whether what the fixes need in a file has a place there; a fix whose needs have none is left."""
+    try:
+        _preludes(transactions, source)
+    except (Refused, Unreadable):
+        return False
+    return True
+
+
+def _preludes(transactions: Iterable[_Transaction], source: Source) -> tuple[Edit, ...]:
+    needs = [need for one in transactions if one.home == source.path for need in one.needs]
+    return preludes(source, source.parse(), needs) if needs else ()
 
 
 def _with_transactions(agreed: _Agreed, jobs: Sequence[Job], run: Run) -> list[Outcome]:
     """Run the files with the agreed edits; a transaction that fails in one file is taken back in all of them."""
-    good = dict(agreed.edits)
+    good = dict(agreed.accepted)
     outcomes: dict[str, Outcome] = {}
     waiting: Sequence[Job] = jobs
     while waiting:
-        seeded = [replace(job, seeds=_seeds(good, job.path)) for job in waiting]
+        seeded = [replace(job, seeds=_seeds(good, agreed.sources.get(job.path))) for job in waiting]
         outcomes |= {outcome.path: outcome for outcome in run(seeded)}
         broken = {n for o in outcomes.values() if o.status is not Status.OK for n in o.transactions} & good.keys()
-        paths = {path for number in broken for path in good[number]}
-        good = {number: edits for number, edits in good.items() if number not in broken}
+        paths = {path for number in broken for path in good[number].edits}
+        good = {number: one for number, one in good.items() if number not in broken}
         waiting = [job for job in jobs if job.path in paths and outcomes[job.path].status is Status.OK]
     by_path: dict[str, list[Finding]] = {}
     for finding, number in zip(agreed.findings, agreed.numbers, strict=True):
@@ -124,8 +181,13 @@ def _with_transactions(agreed: _Agreed, jobs: Sequence[Job], run: Run) -> list[O
     return [_with_findings(outcomes[job.path], by_path.get(job.path, ())) for job in jobs]
 
 
-def _seeds(good: Mapping[int, Mapping[str, tuple[Edit, ...]]], path: str) -> tuple[tuple[int, tuple[Edit, ...]], ...]:
-    return tuple((number, by_path[path]) for number, by_path in good.items() if path in by_path)
+def _seeds(good: Mapping[int, _Transaction], source: Source | None) -> tuple[tuple[int, tuple[Edit, ...]], ...]:
+    """A file's part in the transactions. All edits come with the first one: their offsets are those of the snapshot."""
+    if source is None:
+        return ()
+    mine = {number: one for number, one in good.items() if source.path in one.edits}
+    edits = (*_preludes(mine.values(), source), *(e for one in mine.values() for e in one.edits[source.path]))
+    return tuple((number, () if index else edits) for index, number in enumerate(mine))
 
 
 def _with_findings(outcome: Outcome, findings: Iterable[Finding]) -> Outcome:
@@ -133,38 +195,42 @@ def _with_findings(outcome: Outcome, findings: Iterable[Finding]) -> Outcome:
     return replace(outcome, findings=tuple(everything))
 
 
-def _merged(earlier: Outcome, later: Outcome) -> Outcome:
-    """Two rounds over one file as one outcome against the file as it was read."""
-    if later.status is not Status.OK:  # what the earlier rounds agreed on, other files may rely on
-        return replace(earlier, reason=f"a further round was left out: {later.reason}")
-    if earlier.new is None or earlier.old is None:
-        return replace(later, findings=(*(f for f in earlier.findings if f.fixed), *later.findings))
-    source = Source.decode(earlier.path, earlier.old)
-    revision = Revision.of(len(source.text)).then(earlier.edits)
-    moved = [_moved(finding, revision, source) for finding in later.findings]
-    findings = [*(f for f in earlier.findings if f.fixed), *moved]
-    revision = revision.then(later.edits)
-    new = source.encode(revision.render(source.text))
-    return Outcome(
-        earlier.path,
+def _revision(outcome: Outcome) -> tuple[Revision, Source]:
+    """What was made of a changed file, and the file as it was read."""
+    source = Source.decode(outcome.path, outcome.old or b"")
+    return Revision.of(len(source.text)).then(outcome.edits), source
+
+
+def _merged(earlier: Outcome, later: Outcome, made: Mapping[str, tuple[Revision, Source]]) -> Outcome:
+    """What came of a file up to a round, as one outcome against the file as it was read."""
+    if later.status is not Status.OK and earlier.new is not None:  # what the earlier rounds agreed on, other files may rely on
+        return replace(earlier, status=Status.FAILED, reason=f"a further round was left out: {later.reason}")
+    findings = [*(f for f in earlier.findings if f.fixed), *(_moved(finding, made) for finding in later.findings)]
+    merged = later
+    if earlier.new is not None:
+        revision = made[earlier.path][0].then(later.edits)
+        merged = replace(later, old=earlier.old, new=later.new or earlier.new, edits=revision.edits())
+    return replace(
+        merged,
         findings=tuple(sorted(findings, key=lambda f: (f.span, f.transform, f.message))),
-        old=earlier.old,
-        new=new,
-        edits=revision.edits(),
         transactions=tuple(dict.fromkeys((*earlier.transactions, *later.transactions))),
     )
 
 
-def _moved(finding: Finding, revision: Revision, source: Source) -> Finding:
-    span = revision.origin(finding.span)
-    fix = finding.fix
-    if fix is not None:
-        edits = []
-        for edit in fix.edits:
-            origin = revision.origin(edit.span)
-            edits.append(replace(edit, start=origin.start, end=origin.end))
-        fix = Fix(tuple(edits))
-    return replace(finding, span=span, place=source.place(span), fix=fix)
+def _moved(finding: Finding, made: Mapping[str, tuple[Revision, Source]]) -> Finding:
+    """A finding of a later round, with the positions of the files as they were read."""
+    if finding.path in made:
+        revision, source = made[finding.path]
+        span = revision.origin(finding.span)
+        finding = replace(finding, span=span, place=source.place(span))
+    if finding.fix is None:
+        return finding
+    edits = []
+    for edit in finding.fix.edits:
+        path = edit.path or finding.path
+        origin = made[path][0].origin(edit.span) if path in made else edit.span
+        edits.append(replace(edit, start=origin.start, end=origin.end))
+    return replace(finding, fix=replace(finding.fix, edits=tuple(edits)))
 
 
 def _decoded(job: Job) -> list[Source]:

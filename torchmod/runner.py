@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from torchmod.discover import Found, discover, is_generated, is_python
-from torchmod.model import Outcome, Status
+from torchmod.discover import Found, discover, is_generated, is_python, matcher
+from torchmod.model import UNUSED_SUPPRESSION, Outcome, Status
 from torchmod.prefilter import Prefilter
-from torchmod.selection import rows
+from torchmod.selection import hears_unused, rows
 from torchmod.settings import Settings
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 IN_PROCESS_FILES, IN_PROCESS_BYTES = 12, 150_000
 """Up to here, starting processes costs more than it saves."""
-CHUNK_BYTES = 120_000
+CHUNK_FILES, CHUNK_BYTES = 32, 120_000
+"""Up to here, files go to a worker process together."""
 
 
 class Progress(Protocol):
@@ -60,24 +62,29 @@ def run_paths(paths: Sequence[str], settings: Settings, task: Task, progress: Pr
     chosen = rows(settings)
     prefilter = Prefilter(chosen.values())
     patterns = sorted({pattern for row in chosen.values() for pattern in row.documents})
+    is_document = matcher(patterns)
     every_file = any(row.on_project for row in chosen.values())
     run = Run()
-    waiting: list[tuple[str, bytes]] = []
+    waiting: list[tuple[str, bytes, bool]] = []
     for found in discover(paths, settings, patterns):
-        if found.reason:
-            run.outcomes.append(Outcome(found.path, Status.SKIPPED, found.reason))
-            continue
-        run.checked += 1
         data = _read(found, settings, run)
-        if data is None or not (every_file or not is_python(found.path) or prefilter.wants(data)):
+        if data is None:
             continue
-        if is_generated(data) and not found.explicit:
-            run.outcomes.append(Outcome(found.path, Status.SKIPPED, "a program wrote this file (it says so itself)"))
+        python = is_python(found.path, data)
+        wanted = (every_file or prefilter.wants(data)) if python else is_document(os.path.basename(found.path))
+        if not python and not wanted:
+            reason = "not Python, by its name or its first line"
+        elif wanted and not found.explicit and is_generated(data):
+            reason = "a program wrote this file (it says so itself)"
+        else:
+            run.checked += 1
+            if wanted:
+                waiting.append((found.path, data, python))
             continue
-        waiting.append((found.path, data))
+        run.outcomes.append(Outcome(found.path, Status.SKIPPED, reason))
     if waiting:
-        run.outcomes += _run_files(waiting, settings, task, progress)
-        run.outcomes.sort(key=lambda outcome: outcome.path)
+        run.outcomes += _told(_run_files(waiting, settings, task, progress), settings)
+    run.outcomes.sort(key=lambda outcome: outcome.path)
     return run
 
 
@@ -85,7 +92,15 @@ def run_text(path: str, data: bytes, settings: Settings, task: Task) -> Run:
     """Look at one text, such as standard input, under the name of a file."""
     from torchmod.engine import Engine, Job
 
-    return Run([Engine(make_plan(settings, task)).run(Job(path, data, is_python(path)))], 1)
+    engine = Engine(make_plan(settings, task))
+    return Run(_told([_look(engine, Job(path, data, is_python(path, data)))], settings), 1)
+
+
+def _told(outcomes: list[Outcome], settings: Settings) -> list[Outcome]:
+    """The outcomes without what the user does not want to hear of."""
+    if hears_unused(settings):
+        return outcomes
+    return [replace(o, findings=tuple(f for f in o.findings if f.transform != UNUSED_SUPPRESSION)) for o in outcomes]
 
 
 def make_plan(settings: Settings, task: Task) -> Plan:
@@ -107,6 +122,10 @@ def make_plan(settings: Settings, task: Task) -> Plan:
 
 def _read(found: Found, settings: Settings, run: Run) -> bytes | None:
     """A file's bytes, or None when it is named as a problem."""
+    if found.reason:
+        status = Status.UNREADABLE if found.unreadable else Status.SKIPPED
+        run.outcomes.append(Outcome(found.path, status, found.reason))
+        return None
     try:
         size = os.stat(found.path).st_size
         if size > settings.max_file_size:
@@ -121,26 +140,30 @@ def _read(found: Found, settings: Settings, run: Run) -> bytes | None:
 
 
 def _run_files(
-    waiting: Sequence[tuple[str, bytes]], settings: Settings, task: Task, progress: Progress
+    waiting: Sequence[tuple[str, bytes, bool]], settings: Settings, task: Task, progress: Progress
 ) -> list[Outcome]:
     import gc
 
     from torchmod.engine import Job
     from torchmod.rounds import run_rounds
 
-    gc.disable()  # trees are kept and hold no rubbish; collecting costs more than parsing
     plan = make_plan(settings, task)
-    jobs = [Job(path, data, is_python(path)) for path, data in waiting]
+    jobs = [Job(path, data, python) for path, data, python in waiting]
     processes = settings.jobs or available_processors()
     small = len(jobs) <= IN_PROCESS_FILES and sum(len(job.data) for job in jobs) <= IN_PROCESS_BYTES
 
     def run(some: Sequence[Job]) -> list[Outcome]:
         if processes == 1 or small:
             return _here(plan, some, progress)
-        with _Pool(settings, task, processes, progress) as pool:
-            return pool.run(some)
+        return _Pool(settings, task, processes, progress).run(some)
 
-    return run_rounds(plan, jobs, run)
+    collects = gc.isenabled()
+    gc.disable()  # trees are kept and hold no rubbish; collecting costs more than parsing
+    try:
+        return run_rounds(plan, jobs, run)
+    finally:
+        if collects:
+            gc.enable()
 
 
 def available_processors() -> int:
@@ -156,9 +179,23 @@ def _here(plan: Plan, jobs: Sequence[Job], progress: Progress) -> list[Outcome]:
     engine = Engine(plan)
     outcomes = []
     for job in jobs:
-        outcomes.append(engine.run(job))
+        outcomes.append(_look(engine, job))
         progress(len(outcomes), len(jobs))
     return outcomes
+
+
+def _look(engine: Engine, job: Job) -> Outcome:
+    """What comes of one file. A fault of our own is named, and takes no other file with it."""
+    from torchmod.rounds import raised
+
+    try:
+        return engine.run(job)
+    except Exception as error:
+        return _lost(job, f"torchmod itself failed, please report it: {raised(error)}")
+
+
+def _lost(job: Job, reason: str) -> Outcome:
+    return Outcome(job.path, Status.FAILED, reason, transactions=tuple(number for number, _ in job.seeds))
 
 
 # over several processes
@@ -170,18 +207,31 @@ _engine: Engine | None = None
 def _start_worker(settings: Settings, task: Task) -> None:
     import gc
     import signal
+    import threading
 
     global _engine  # noqa: PLW0603
     from torchmod.engine import Engine
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's: it ends the workers
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     gc.disable()
     _engine = Engine(make_plan(settings, task))
 
 
+def _end_with_parent() -> None:
+    """A parent that was killed cannot end its workers."""
+    import multiprocessing
+
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
 def _work(jobs: Sequence[Job]) -> list[Outcome]:
     assert _engine is not None
-    return [_engine.run(job) for job in jobs]
+    return [_look(_engine, job) for job in jobs]
 
 
 class _Pool:
@@ -195,69 +245,75 @@ class _Pool:
         self._done: dict[str, Outcome] = {}
         self._total = 0
 
-    def __enter__(self) -> _Pool:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        import multiprocessing
-
-        for child in multiprocessing.active_children():  # none is left, unless we were interrupted
-            child.kill()
-            child.join()
-
     def run(self, jobs: Sequence[Job]) -> list[Outcome]:
         """The outcomes, in the order of the jobs."""
         self._total = len(jobs)
         chunks = list(_chunks(jobs))
-        with self._executor(min(self._processes, len(chunks))) as executor:
-            lost = self._collect(executor, chunks)
-        while lost:
-            lost = self._one_by_one(lost)
+        while chunks:
+            lost = self._side_by_side(chunks)
+            # chunks are handed out in order, two for each worker: it was one of the first that a worker died on
+            suspects, chunks = lost[: 2 * self._processes + 1], lost[2 * self._processes + 1 :]
+            files = [job for chunk in suspects for job in chunk]
+            while files:
+                files = self._one_by_one(files)
         return [self._done[job.path] for job in jobs]
 
-    def _collect(self, executor: ProcessPoolExecutor, chunks: Sequence[Sequence[Job]]) -> list[Job]:
-        """Run chunks side by side; gives back the files that were lost because a worker died."""
+    def _side_by_side(self, chunks: Sequence[list[Job]]) -> list[list[Job]]:
+        """Run chunks over the workers; gives back, in order, those that were lost because a worker died."""
         from concurrent.futures import FIRST_COMPLETED, wait
         from concurrent.futures.process import BrokenProcessPool
 
-        lost: list[Job] = []
-        futures: dict[Future[list[Outcome]], Sequence[Job]] = {}
-        for chunk in chunks:
-            try:
-                futures[executor.submit(_work, chunk)] = chunk
-            except BrokenProcessPool:
-                lost += chunk
-        pending = set(futures)
-        while pending:
-            ready, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
-            for future in ready:
-                try:
-                    self._done |= {outcome.path: outcome for outcome in future.result()}
-                except BrokenProcessPool:
-                    lost += futures[future]
-            self._progress(len(self._done), self._total)
-        return lost
+        from torchmod.writing import uninterrupted
+
+        futures: list[Future[list[Outcome]]] = []
+        with self._executor(min(self._processes, len(chunks))) as executor:
+            with uninterrupted(), contextlib.suppress(BrokenProcessPool):  # a worker starts with our signal handlers
+                futures += (executor.submit(_work, chunk) for chunk in chunks)
+            pending = set(futures)
+            while pending:
+                ready, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
+                for future in ready:
+                    if future.exception() is None:
+                        self._done |= {outcome.path: outcome for outcome in future.result()}
+                self._progress(len(self._done), self._total)
+        return [chunk for chunk in chunks if any(job.path not in self._done for job in chunk)]
 
     def _one_by_one(self, jobs: Sequence[Job]) -> list[Job]:
         """Run files in one worker, so that it is known which of them it dies on; gives back those after that one."""
         from concurrent.futures.process import BrokenProcessPool
 
+        from torchmod.rounds import raised
+        from torchmod.writing import uninterrupted
+
         with self._executor(1) as executor:
             for index, job in enumerate(jobs):
                 try:
-                    self._done[job.path] = executor.submit(_work, [job]).result()[0]
+                    with uninterrupted():
+                        future = executor.submit(_work, [job])
+                    self._done[job.path] = future.result()[0]
                 except BrokenProcessPool:
-                    reason = "left as it was: a worker process died on it, twice"
-                    self._done[job.path] = Outcome(job.path, Status.FAILED, reason)
+                    self._done[job.path] = _lost(job, "left as it was: a worker process died on it, twice")
                     return list(jobs[index + 1 :])
+                except Exception as error:  # what came of it does not go from one process to another
+                    self._done[job.path] = _lost(job, f"left as it was: {raised(error)}")
                 self._progress(len(self._done), self._total)
         return []
 
-    def _executor(self, processes: int) -> ProcessPoolExecutor:
+    @contextlib.contextmanager
+    def _executor(self, processes: int) -> Iterator[ProcessPoolExecutor]:
+        import multiprocessing
         from concurrent.futures import ProcessPoolExecutor
 
-        initial = (self._settings, self._task)
-        return ProcessPoolExecutor(processes, _context(), _start_worker, initial)
+        others = set(multiprocessing.active_children())
+        executor = ProcessPoolExecutor(processes, _context(), _start_worker, (self._settings, self._task))
+        try:
+            yield executor
+        except BaseException:  # interrupted: what they are at is not wanted any more
+            for child in set(multiprocessing.active_children()) - others:
+                child.kill()
+            raise
+        finally:
+            executor.shutdown(cancel_futures=True)
 
 
 def _context() -> BaseContext:
@@ -266,18 +322,20 @@ def _context() -> BaseContext:
     import sys
     import threading
 
-    fork = sys.platform == "linux" and threading.active_count() == 1
-    return multiprocessing.get_context("fork" if fork else "spawn")
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return multiprocessing.get_context("fork")
+    os.environ["PYTHONSAFEPATH"] = "1"  # a fresh interpreter would look for modules in the working directory first
+    return multiprocessing.get_context("spawn")
 
 
 def _chunks(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Neighbouring files together, about the same number of bytes each."""
+    """Neighbouring files together, about as much work each."""
     chunk: list[Job] = []
     size = 0
     for job in jobs:
         chunk.append(job)
         size += len(job.data)
-        if size >= CHUNK_BYTES:
+        if len(chunk) == CHUNK_FILES or size >= CHUNK_BYTES:
             yield chunk
             chunk, size = [], 0
     if chunk:

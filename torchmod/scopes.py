@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -19,8 +20,13 @@ class Binding:
     value: ast.expr | None = None
     definition: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | None = None
     opaque: str = ""
-    certain: bool = False
-    """It stands at the top level of its scope, so it always happens."""
+    done: int = 0
+    """Where it stands at the top level of its scope, so that it always happens: its last line. Else 0."""
+
+    @property
+    def certain(self) -> bool:
+        """It always happens."""
+        return self.done > 0
 
 
 @dataclass(slots=True, eq=False)
@@ -30,8 +36,11 @@ class Scope:
     node: ast.AST
     parent: Scope | None
     bindings: dict[str, list[Binding]] = field(default_factory=dict)
+    """An empty list where a name is local and gets no value, as by ``x: int`` or ``del x``."""
     elsewhere: dict[str, str] = field(default_factory=dict)
     """Names declared ``global`` or ``nonlocal`` here."""
+    of_types: bool = False
+    """The scope that holds the type parameters of a class or function (Python 3.12), between it and its parent."""
 
     @property
     def is_class(self) -> bool:
@@ -40,6 +49,12 @@ class Scope:
     @property
     def is_comprehension(self) -> bool:
         return isinstance(self.node, COMPREHENSIONS)
+
+    @property
+    def class_seen(self) -> Scope | None:
+        """The class whose names are seen from right here: from its body, and from type parameters in it."""
+        scope = self.parent if self.of_types else self
+        return scope if scope is not None and scope.is_class else None
 
     @property
     def enclosing(self) -> Scope | None:
@@ -56,6 +71,8 @@ class Star:
 
     module: str
     line: int
+    certain: bool
+    """It stands at the top level of the module, so it always happens."""
 
 
 class Scopes:
@@ -82,6 +99,7 @@ class _Walk:
         self._found = found
         self._tree = tree
         self._stack: list[tuple[ast.AST, ast.AST | None, Scope]] = []
+        self._nonlocal: list[tuple[Scope, str, Binding]] = []
         self._handlers: dict[type[ast.AST], Callable[[ast.AST, Scope], None]] = {
             ast.FunctionDef: self._function,
             ast.AsyncFunctionDef: self._function,
@@ -100,12 +118,15 @@ class _Walk:
             ast.Nonlocal: self._declare,
             ast.Name: self._name,
             ast.Attribute: self._attribute,
+            ast.Subscript: self._subscript,
             ast.Call: self._call,
             ast.ExceptHandler: self._named,
             ast.MatchAs: self._named,
             ast.MatchStar: self._named,
             ast.MatchMapping: self._named,
         }
+        if sys.version_info >= (3, 12):
+            self._handlers[ast.TypeAlias] = self._type_alias
 
     def run(self) -> None:
         self._stack.append((self._tree, None, self._found.module))
@@ -118,26 +139,39 @@ class _Walk:
                 handler(node, scope)
             else:
                 self._push(node, ast.iter_child_nodes(node), scope)
+        for scope, name, binding in self._nonlocal:
+            owner = scope.enclosing
+            while owner is not None and name not in owner.bindings:
+                owner = owner.enclosing
+            (owner or scope).bindings.setdefault(name, []).append(binding)
 
     def _push(self, parent: ast.AST, children: Iterable[ast.AST], scope: Scope) -> None:
         """Children wait their turn, in source order."""
         self._stack += [(child, parent, scope) for child in reversed(list(children))]
 
     def _bind(self, scope: Scope, name: str, binding: Binding) -> None:
-        target = self._found.module if scope.elsewhere.get(name) == "global" else scope
-        if scope.elsewhere.get(name) == "nonlocal":
-            outer = scope.enclosing
-            while outer is not None and name not in outer.bindings:
-                outer = outer.enclosing
-            target = outer or scope
-        target.bindings.setdefault(name, []).append(binding)
+        where = scope.elsewhere.get(name)
+        if where is None or scope is self._found.module:
+            scope.bindings.setdefault(name, []).append(binding)
+        elif where == "global":
+            self._found.module.bindings.setdefault(name, []).append(replace(binding, done=0))
+        else:  # the function that it belongs to may bind it further down
+            self._nonlocal.append((scope, name, replace(binding, done=0)))
 
-    def _certain(self, node: ast.AST, scope: Scope) -> bool:
-        return self._found.parents.get(node) is scope.node
+    def _localize(self, scope: Scope, name: str) -> None:
+        """Make a name a local one that gets no value here."""
+        if scope is not self._found.module and name not in scope.elsewhere:
+            scope.bindings.setdefault(name, [])
+
+    def _done(self, node: ast.stmt, scope: Scope) -> int:
+        """The last line of a statement that always happens, else 0."""
+        always = self._found.parents.get(node) is scope.node
+        return (node.end_lineno or node.lineno) if always else 0
 
     def _function(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, FunctionNode)
-        inner = Scope(node, scope)
+        around = self._type_parameters(node, scope)
+        inner = Scope(node, around)
         self._found.made_by[node] = inner
         self._found.of[node] = scope
         arguments = node.args
@@ -149,33 +183,46 @@ class _Walk:
             inner.bindings.setdefault(parameter.arg, []).append(
                 Binding(parameter.lineno, opaque=f"is a parameter of {called}")
             )
-        outside: list[ast.AST] = [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
-        outside += [p.annotation for p in parameters if p.annotation is not None]
+        outside: list[ast.expr] = [d for d in (*arguments.defaults, *arguments.kw_defaults) if d is not None]
+        annotations = [p.annotation for p in parameters if p.annotation is not None]
         if isinstance(node, ast.Lambda):
             self._push(node, [node.body], inner)
         else:
-            self._bind(scope, node.name, Binding(node.lineno, definition=node, certain=self._certain(node, scope)))
-            outside = [*node.decorator_list, *outside, *([node.returns] if node.returns else [])]
-            self._push(node, [*node.body], inner)
-            self._type_parameters(node, inner)
+            outside = [*node.decorator_list, *outside]
+            annotations += [node.returns] if node.returns else []
+            ends = [p.end_lineno for p in parameters] + [e.end_lineno for e in (*outside, *annotations)]
+            header = max([node.lineno, *(end for end in ends if end)])  # the body runs later
+            done = header if self._done(node, scope) else 0
+            self._bind(scope, node.name, Binding(node.lineno, definition=node, done=done))
+            self._push(node, node.body, inner)
+        self._push(node, annotations, around)
         self._push(node, outside, scope)
 
     def _class(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.ClassDef)
-        inner = Scope(node, scope)
+        around = self._type_parameters(node, scope)
+        inner = Scope(node, around)
         self._found.made_by[node] = inner
         self._found.of[node] = scope
-        self._bind(scope, node.name, Binding(node.lineno, definition=node, certain=self._certain(node, scope)))
-        self._push(node, [*node.body], inner)
-        self._type_parameters(node, inner)
-        self._push(node, [*node.decorator_list, *node.bases, *node.keywords], scope)
+        self._bind(scope, node.name, Binding(node.lineno, definition=node, done=self._done(node, scope)))
+        self._push(node, node.body, inner)
+        self._push(node, [*node.bases, *node.keywords], around)
+        self._push(node, node.decorator_list, scope)
 
-    def _type_parameters(self, node: ast.AST, inner: Scope) -> None:
-        for parameter in getattr(node, "type_params", ()):  # Python 3.12
-            inner.bindings.setdefault(parameter.name, []).append(
-                Binding(parameter.lineno, opaque="is a type parameter")
-            )
-            self._push(node, [parameter], inner)
+    def _type_parameters(self, node: ast.AST, scope: Scope) -> Scope:
+        """The scope that a definition's annotations and bases are evaluated in: one of its own if it is generic."""
+        parameters = getattr(node, "type_params", None)  # Python 3.12
+        if not parameters:
+            return scope
+        between = Scope(parameters[0], scope, of_types=True)
+        for parameter in parameters:
+            between.bindings[parameter.name] = [Binding(parameter.lineno, opaque="is a type parameter")]
+        self._push(node, parameters, between)
+        return between
+
+    def _type_alias(self, node: ast.AST, scope: Scope) -> None:
+        self._push(node, [node.value], self._type_parameters(node, scope))  # type: ignore[attr-defined]
+        self._push(node, [node.name], scope)  # type: ignore[attr-defined]
 
     def _comprehension(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, COMPREHENSIONS)
@@ -194,8 +241,8 @@ class _Walk:
             self._found.parents[alias] = node
             top = alias.name.split(".")[0]
             qualified = alias.name if alias.asname else top
-            certain = self._certain(node, scope)
-            self._bind(scope, alias.asname or top, Binding(node.lineno, qualified=qualified, certain=certain))
+            done = self._done(node, scope)
+            self._bind(scope, alias.asname or top, Binding(node.lineno, qualified=qualified, done=done))
 
     def _import_from(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.ImportFrom)
@@ -203,11 +250,11 @@ class _Walk:
         for alias in node.names:
             self._found.parents[alias] = node
             if alias.name == "*":
-                self._found.stars.append(Star(module, node.lineno))
+                self._found.stars.append(Star(module, node.lineno, self._done(node, self._found.module) > 0))
                 continue
             qualified = f"{module}{'' if module.endswith('.') else '.'}{alias.name}"
-            certain = self._certain(node, scope)
-            self._bind(scope, alias.asname or alias.name, Binding(node.lineno, qualified=qualified, certain=certain))
+            done = self._done(node, scope)
+            self._bind(scope, alias.asname or alias.name, Binding(node.lineno, qualified=qualified, done=done))
 
     def _assign(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Assign | ast.AnnAssign)
@@ -221,9 +268,10 @@ class _Walk:
             for name, value in pairs:
                 self._found.parents[name] = self._found.parents.get(name, node)
                 self._found.of[name] = scope
-                if value is not None:
-                    certain = self._certain(node, scope)
-                    self._bind(scope, name.id, Binding(node.lineno, value=value, certain=certain))
+                if value is None:
+                    self._localize(scope, name.id)
+                else:
+                    self._bind(scope, name.id, Binding(node.lineno, value=value, done=self._done(node, scope)))
         if isinstance(node, ast.AnnAssign):
             rest.append(node.annotation)
         self._push(node, [*([node.value] if node.value else []), *rest], scope)
@@ -248,6 +296,11 @@ class _Walk:
         self._found.of[node] = scope
         if isinstance(node.ctx, ast.Store):
             self._bind(scope, node.id, Binding(node.lineno, opaque="is assigned something that is not followed"))
+        elif isinstance(node.ctx, ast.Del):
+            if scope is self._found.module or scope.elsewhere.get(node.id) == "global":
+                self._bind(scope, node.id, Binding(node.lineno, opaque="is deleted"))
+            else:
+                self._localize(scope, node.id)
 
     def _attribute(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Attribute)
@@ -256,6 +309,18 @@ class _Walk:
         else:
             self._found.attribute_targets.append(node)
         self._push(node, [node.value], scope)
+
+    def _subscript(self, node: ast.AST, scope: Scope) -> None:
+        """``globals()["name"] = value`` binds a name, too."""
+        match node:
+            case ast.Subscript(
+                value=ast.Call(func=ast.Name(id="globals" | "locals" | "vars" as function), args=[]),
+                slice=ast.Constant(value=str(name)),
+                ctx=ast.Store() | ast.Del(),
+            ):
+                target = self._found.module if function == "globals" else scope
+                self._bind(target, name, Binding(node.lineno, opaque=f"is assigned through `{function}()`"))
+        self._push(node, ast.iter_child_nodes(node), scope)
 
     def _call(self, node: ast.AST, scope: Scope) -> None:
         assert isinstance(node, ast.Call)

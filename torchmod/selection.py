@@ -21,11 +21,14 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def version(text: str) -> tuple[int, ...]:
-    """The numbers of a version such as ``1.10`` or ``0.4.1``; raises TorchmodError when it is none."""
+    """The numbers of a version such as ``1.10`` or ``0.4.1``, three at least, so that 1.0 is not less than 1.0.0.
+
+    Raises TorchmodError when it is none.
+    """
     numbers = text.split(".")
     if not all(number.isascii() and number.isdigit() for number in numbers):
-        raise TorchmodError(f"`{text}` is not a torch version: write it like 1.10 or 0.4.1")
-    return tuple(int(number) for number in numbers)
+        raise TorchmodError(f"`{text}` is not a version: write it like 1.10 or 0.4.1")
+    return (*(int(number) for number in numbers), 0, 0)[: max(3, len(numbers))]
 
 
 def choose(
@@ -62,3 +65,10 @@ def rows(settings: Settings) -> dict[str, Row]:
         known = INDEX
     tags = {name: row.tags for name, row in known.items()}
     return {name: known[name] for name in choose(tags, settings.select, settings.extend_select, settings.ignore)}
+
+
+def hears_unused(settings: Settings) -> bool:
+    """Whether suppressions without a use are told: they are selected and ignored by name, as if by a transform."""
+    if UNUSED_SUPPRESSION in settings.ignore:
+        return False
+    return not settings.select or UNUSED_SUPPRESSION in (*settings.select, *settings.extend_select)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from torchmod.model import Applicability, TorchmodError
+from torchmod.selection import nearest, version
 
 if TYPE_CHECKING:
     from torchmod.subjects import Versions
@@ -24,7 +25,6 @@ INSTALLED = (
     *("_build", "build", "dist", "env", "venv", "virtualenv"),
 )
 """Folders that hold what a tool put there; those whose name starts with a dot are left out as well."""
-FORMATS = ("text", "json", "github")
 NEWEST = "2.13"
 
 
@@ -57,7 +57,6 @@ class Settings:
     @property
     def versions(self) -> Versions:
         """The two facts about torch's version, as transforms see them."""
-        from torchmod.selection import version
         from torchmod.subjects import Versions
 
         return Versions(version(self.target), version(self.written_for) if self.written_for else None)
@@ -98,14 +97,17 @@ def _nearest_file(start: str) -> str | None:
 
 
 def _mentions_us(path: str) -> bool:
+    """Whether a pyproject.toml has our section; reading TOML is left for those that hold our name."""
     try:
         with open(path, "rb") as file:
-            return b"[tool.torchmod" in file.read()
+            named = b"torchmod" in file.read()
     except OSError:
         return False
+    return named and _section(path) is not None
 
 
-def _read(path: str) -> dict[str, Any]:
+def _section(path: str) -> object:
+    """Our part of a configuration file; None where it has none. Raises TorchmodError."""
     import tomllib
 
     try:
@@ -115,8 +117,21 @@ def _read(path: str) -> dict[str, Any]:
         raise TorchmodError(f"{path}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise TorchmodError(f"{path}: not valid TOML: {error}") from None
-    if os.path.basename(path) == PYPROJECT:
-        table = table.get("tool", {}).get("torchmod", {})
+    if os.path.basename(path) != PYPROJECT:
+        return table
+    tool = table.get("tool")
+    return tool.get("torchmod") if isinstance(tool, dict) else None
+
+
+def _read(path: str) -> dict[str, Any]:
+    table = _section(path)
+    if table is None:
+        return {}
+    if not isinstance(table, dict):
+        raise TorchmodError(f"{path}: `tool.torchmod` must be a table")
+    required = table.get("required-version")
+    if isinstance(required, str):  # told first: another version may know other settings
+        _check_own_version(path, required)
     return {key.replace("-", "_"): _value(path, key, value) for key, value in table.items()}
 
 
@@ -124,8 +139,6 @@ def _value(path: str, key: str, value: object) -> object:
     """A value of the configuration in the field's own type."""
     defaults = {field.name.replace("_", "-"): field.default for field in fields(Settings) if field.name != "root"}
     if key not in defaults:
-        from torchmod.selection import nearest
-
         raise TorchmodError(f"{path}: there is no setting `{key}`{nearest(key, defaults)}")
     default = defaults[key]
     if isinstance(default, tuple):
@@ -139,19 +152,22 @@ def _value(path: str, key: str, value: object) -> object:
 
 
 def _check(settings: Settings) -> None:
-    if settings.target != NEWEST or settings.written_for:
-        _ = settings.versions
+    for key, text in (("target", settings.target), ("written-for", settings.written_for)):
+        try:
+            version(text or NEWEST)
+        except TorchmodError as error:
+            raise TorchmodError(f"`{key}`: {error}") from None
     if settings.jobs < 0:
         raise TorchmodError("`jobs` must be 0 (one for each processor) or more")
-    if settings.required_version:
-        _check_own_version(settings.required_version)
 
 
-def _check_own_version(required: str) -> None:
+def _check_own_version(path: str, required: str) -> None:
     from torchmod import __version__
-    from torchmod.selection import version
 
-    bound = required.removeprefix(">=").removeprefix("==").strip()
-    own, wanted = version(__version__), version(bound)
+    own, bound = version(__version__), required.removeprefix(">=").removeprefix("==").strip()
+    try:
+        wanted = version(bound)
+    except TorchmodError:
+        raise TorchmodError(f"{path}: `required-version` must be like 0.1.0 or >=0.1, not `{required}`") from None
     if not (own >= wanted if required.startswith(">=") else own == wanted):
-        raise TorchmodError(f"the configuration asks for torchmod {required}; this is {__version__}")
+        raise TorchmodError(f"{path}: torchmod {required} is required; this is {__version__}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
+import codecs
+import re
 import tokenize
 import warnings
 from bisect import bisect_right
@@ -11,7 +12,8 @@ from functools import cached_property
 
 from torchmod.model import Place, Span, Unreadable
 
-BOM = b"\xef\xbb\xbf"
+BOM = codecs.BOM_UTF8
+_LINE_END = re.compile(rb"\r\n?|\n")
 
 
 class Source:
@@ -26,22 +28,30 @@ class Source:
     @classmethod
     def decode(cls, path: str, data: bytes) -> Source:
         """Read a file's bytes; raises Unreadable, naming the line and what to do, when they are not text."""
+        if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise Unreadable("line 1: it is UTF-16, which Python does not read: save it as UTF-8")
         bom = data.startswith(BOM)
         body = data[len(BOM) :] if bom else data
         if b"\0" in body:
-            raise Unreadable(f"line {_line_of(body, body.index(0))}: it holds a null byte, so it is not Python source")
-        encoding = "utf-8" if bom else _encoding(data)
+            line = _line_of(body, body.index(0))
+            raise Unreadable(f"line {line}: it holds a null byte, which no Python source may: restore the file")
+        line, encoding = (1, "utf-8") if bom else _encoding(data)
         try:
             text = body.decode(encoding)
+            source = cls(path, text, encoding, bom=bom)
+            faithful = source.encode(text) == data
         except UnicodeDecodeError as error:
-            advice = "; name its encoding in the first line, as in `# -*- coding: latin-1 -*-`" * (encoding == "utf-8")
-            byte = body[error.start]
+            advice = "name its encoding in the first line, as in `# -*- coding: latin-1 -*-`"
             raise Unreadable(
-                f"line {_line_of(body, error.start)}: byte 0x{byte:02x} is not {encoding}{advice}"
+                f"line {_line_of(body, error.start)}: byte 0x{body[error.start]:02x} is not {encoding}: "
+                + (advice if encoding == "utf-8" else "save the file as UTF-8")
             ) from None
-        source = cls(path, text, encoding, bom=bom)
-        if source.encode(text) != data:
-            raise Unreadable(f"its bytes cannot be written back as {encoding} without a change")
+        except (UnicodeError, LookupError):  # such as rot13, which Python knows but reads no source in
+            raise Unreadable(f"line {line}: it cannot be read as {encoding}: save the file as UTF-8") from None
+        if not faithful:
+            raise Unreadable(
+                f"line {line}: its bytes cannot be written back as {encoding} without a change: save the file as UTF-8"
+            )
         return source
 
     def encode(self, text: str) -> bytes:
@@ -83,17 +93,7 @@ class Source:
     @cached_property
     def _line_starts(self) -> list[int]:
         """Offsets at which lines start. Only ``\\n``, ``\\r\\n`` and a lone ``\\r`` end one, as in Python's parser."""
-        starts, text = [0], self.text
-        if "\r" not in text:
-            at = text.find("\n")
-            while at >= 0:
-                starts.append(at + 1)
-                at = text.find("\n", at + 1)
-            return starts
-        for at, character in enumerate(text):
-            if character == "\n" or (character == "\r" and text[at + 1 : at + 2] != "\n"):
-                starts.append(at + 1)
-        return starts
+        return [0, *(end.end() for end in re.finditer(r"\r\n?|\n", self.text))]
 
     @cached_property
     def _ascii(self) -> bool:
@@ -181,16 +181,16 @@ class Source:
         return Span(starts[token.start[0] - 1] + token.start[1], starts[token.end[0] - 1] + token.end[1])
 
 
-def _encoding(data: bytes) -> str:
+def _encoding(data: bytes) -> tuple[int, str]:
+    """The encoding that one of the first two lines names, with that line; as Python's parser looks for it."""
+    # a lone \r ends a line, too; other bytes may be in the encoding that is still to be found
+    head = [re.sub(rb"[^ -~\t\f]", b"?", line) + b"\n" for line in _LINE_END.split(data, maxsplit=2)[:2]]
+    line = 1 if tokenize.cookie_re.match(head[0].decode()) else 2
     try:
-        return tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        return line, tokenize.detect_encoding(iter(head).__next__)[0]
     except SyntaxError as error:
-        # either an unknown cookie, or the first lines are not UTF-8: then decoding says where
-        if "unknown encoding" in str(error):
-            raise Unreadable(f"line 1: {error}") from None
-        return "utf-8"
+        raise Unreadable(f"line {line}: {error}: name one that Python knows, such as utf-8") from None
 
 
 def _line_of(data: bytes, offset: int) -> int:
-    head = data[:offset]
-    return 1 + head.count(b"\n") + head.count(b"\r") - head.count(b"\r\n")
+    return len(_LINE_END.findall(data, 0, offset)) + 1

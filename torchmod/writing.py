@@ -19,16 +19,17 @@ def write_all(outcomes: Sequence[Outcome]) -> list[Outcome]:
     done = list(outcomes)
     for group in _groups(outcomes):
         problem = _write_together([done[index] for index in group])
-        if problem:
-            for index in group:
-                others = "" if len(group) == 1 else " (a fix over several files was taken back)"
-                done[index] = _failed(done[index], problem + others)
+        for index in group if problem else ():
+            done[index] = _failed(done[index], *problem)
     return done
 
 
-def _failed(outcome: Outcome, reason: str) -> Outcome:
+def _failed(outcome: Outcome, culprit: str, reason: str) -> Outcome:
+    why = f"cannot be written: {reason}"
+    if outcome.path != culprit:
+        why = f"left as it was: a fix goes over {culprit} too, which {why}"
     findings = tuple(replace(finding, fixed=False) for finding in outcome.findings)
-    return replace(outcome, status=Status.FAILED, reason=reason, findings=findings, new=None, edits=())
+    return replace(outcome, status=Status.FAILED, reason=why, findings=findings, new=None, edits=())
 
 
 def _groups(outcomes: Sequence[Outcome]) -> Iterator[list[int]]:
@@ -50,31 +51,28 @@ def _groups(outcomes: Sequence[Outcome]) -> Iterator[list[int]]:
     yield from groups
 
 
-def _write_together(group: Sequence[Outcome]) -> str:
-    """Write some files; the reason when it could not be done, and then none of them is changed."""
+def _write_together(group: Sequence[Outcome]) -> tuple[str, str] | tuple[()]:
+    """Write some files, all or none; when it could not be done, the path that could not be written and the reason."""
     ready: list[tuple[Outcome, str]] = []
-    try:
-        for outcome in group:
-            ready.append((outcome, _prepare(outcome)))  # noqa: PERF401 (on an error we need what was ready)
-    except OSError as error:
-        _discard(ready)
-        return f"{group[len(ready)].path} cannot be written: {error.strerror or error}"
     written: list[Outcome] = []
-    with _uninterrupted():
+    with uninterrupted():
         try:
+            for outcome in group:
+                ready.append((outcome, _prepare(outcome)))  # noqa: PERF401 (on an error we need what was ready)
             for outcome, temporary in ready:
                 _put_in_place(outcome, temporary)
                 written.append(outcome)
         except OSError as error:
+            culprit = group[len(ready) if len(ready) < len(group) else len(written)]
+            _discard(ready)  # first: on a full disk this makes room
+            return culprit.path, f"{error.strerror or error}{_take_back(written)}"
+        finally:
             _discard(ready)
-            for outcome in written:
-                _overwrite(outcome.path, outcome.old or b"")
-            return f"{group[len(written)].path} cannot be written: {error.strerror or error}"
-    return ""
+    return ()
 
 
 def _prepare(outcome: Outcome) -> str:
-    """The new content in a file beside the old one, on the disk; so a full disk is found before anything changes."""
+    """A file beside the old one that holds the new text, with the old one's mode and owner; raises OSError."""
     if _read(outcome.path) != outcome.old:
         raise OSError("it was changed while torchmod was running")
     if not os.access(outcome.path, os.W_OK):
@@ -88,30 +86,37 @@ def _prepare(outcome: Outcome) -> str:
             os.fsync(file.fileno())
         shutil.copystat(outcome.path, temporary)
         os.utime(temporary)
-        _copy_owner(outcome.path, temporary)
+        if hasattr(os, "chown"):
+            old = os.stat(outcome.path)
+            with contextlib.suppress(PermissionError):
+                os.chown(temporary, old.st_uid, old.st_gid)
     except BaseException:
         os.unlink(temporary)
         raise
     return temporary
 
 
-def _copy_owner(path: str, temporary: str) -> None:
-    if hasattr(os, "chown"):
-        old, new = os.stat(path), os.stat(temporary)
-        if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-            os.chown(temporary, old.st_uid, old.st_gid)
-
-
 def _put_in_place(outcome: Outcome, temporary: str) -> None:
-    if os.stat(outcome.path).st_nlink == 1:
+    old, new = os.stat(outcome.path), os.stat(temporary)
+    if old.st_nlink == 1 and (old.st_uid, old.st_gid) == (new.st_uid, new.st_gid):
         os.replace(temporary, outcome.path)
         return
-    try:  # another name leads to the same file: it must stay that file
+    try:  # another name leads to the same file, or it is somebody else's: it must stay that file
         _overwrite(outcome.path, outcome.new or b"")
     except OSError:
         _overwrite(outcome.path, outcome.old or b"")
         raise
-    os.unlink(temporary)
+
+
+def _take_back(written: Sequence[Outcome]) -> str:
+    """Give files their old text again; what to add to the reason where even that fails."""
+    lost = []
+    for outcome in written:
+        try:
+            _overwrite(outcome.path, outcome.old or b"")
+        except OSError:
+            lost.append(outcome.path)
+    return f"; the change of {', '.join(lost)} could not be taken back" if lost else ""
 
 
 def _overwrite(path: str, data: bytes) -> None:
@@ -132,29 +137,37 @@ def _read(path: str) -> bytes:
 
 
 @contextlib.contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits until the files of one fix are all in place."""
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C and a request to end wait until this is over."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     came: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if came:
-        raise KeyboardInterrupt
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 def write_file(path: str, data: bytes) -> None:
     """Write a report, whole or not at all; raises OSError."""
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=".torchmod-", suffix=".tmp", dir=folder)
+    path = os.path.realpath(path)
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe: there is nothing to put in its place
+        with open(path, "wb") as file:
+            file.write(data)
+        return
+    mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
+    handle, temporary = tempfile.mkstemp(prefix=".torchmod-", suffix=".tmp", dir=os.path.dirname(path))
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o666 & ~_umask()
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:

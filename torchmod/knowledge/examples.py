@@ -21,7 +21,7 @@ EXAMPLES: dict[str, Example] = {
             "import torch\n"
             "import torch.nn as nn\n"
             "\n"
-            "loss = nn.MSELoss(size_average=False)(torch.zeros(2), torch.ones(2))\n"
+            "loss = nn.MSELoss(size_average=False)(x, y)\n"
         ),
         (
             "from somewhere import *\n"
@@ -29,7 +29,7 @@ EXAMPLES: dict[str, Example] = {
             "import torch\n"
             "import torch.nn as nn\n"
             "\n"
-            "loss = nn.MSELoss(reduction=\"sum\")(torch.zeros(2), torch.ones(2))\n"
+            "loss = nn.MSELoss(reduction=\"sum\")(x, y)\n"
         ),
     ),
 }

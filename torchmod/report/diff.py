@@ -18,11 +18,22 @@ def diff(run: Run, *, colour: bool = False) -> bytes:
 
 
 def _file(path: str, old: bytes, new: bytes) -> Iterator[str]:
-    # a name with a blank is followed by a tab, as git writes it: or `patch` takes the first word only
-    tab = "\t" if " " in path else ""
     before, after = _lines(old), _lines(new)
-    for line in difflib.unified_diff(before, after, f"a/{path}{tab}", f"b/{path}{tab}"):
+    for line in difflib.unified_diff(before, after, _name(f"a/{path}"), _name(f"b/{path}")):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+
+
+def _name(path: str) -> str:
+    """A name as git writes it: in quotes where it must be, and with a tab after one that holds a blank."""
+    if any(character < " " or character in '"\\' for character in path):
+        return f'"{"".join(map(_escaped, path))}"'
+    return f"{path}\t" if " " in path else path  # without the tab `patch` takes the first word only
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character >= " " else f"\\{ord(character):03o}"
 
 
 def _lines(data: bytes) -> list[str]:

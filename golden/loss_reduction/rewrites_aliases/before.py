@@ -18,9 +18,9 @@ def build():
     return F.mse_loss
 
 
-a = th.nn.MSELoss(size_average=False)
-b = torch.nn.functional.kl_div(th.zeros(2), th.ones(2), size_average=False)
-c = BCELoss(size_average=False)
-d = KL(reduce=False)
-e = l1_loss(th.zeros(2), th.ones(2), size_average=False)
-f = Loss(size_average=False)
+a = th.nn.MSELoss(size_average=False)(x, y)
+b = torch.nn.functional.kl_div(x, y, size_average=False)
+c = BCELoss(size_average=False)(x, y)
+d = KL(reduce=False)(x, y)
+e = l1_loss(x, y, size_average=False)
+f = Loss(size_average=False)(x, y)

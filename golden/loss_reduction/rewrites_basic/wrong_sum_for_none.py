@@ -2,7 +2,6 @@ import torch
 import torch.nn as nn
 import torch.nn.functional as F
 
-x, y = torch.zeros(2, 3), torch.ones(2, 3)
 total = nn.MSELoss(reduction="sum")(x, y)
 mean = F.smooth_l1_loss(x, y, reduction="mean")
 each = nn.L1Loss(reduction="sum")(x, y)

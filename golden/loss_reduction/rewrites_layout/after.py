@@ -1,7 +1,7 @@
 import torch
 from torch import nn
 
-weight = torch.ones(3)
+weight = torch.tensor([1.0, 2.0, 3.0])
 one = nn.CrossEntropyLoss(
     weight=weight,  # a weight for each class
     reduction="sum",  # sum over the batch
@@ -22,3 +22,4 @@ six = nn.MSELoss(reduction="none",)
 seven = nn.NLLLoss(
     weight,  # trailing
 )
+out = [loss(x, y) for loss in (one, two, three, four, five, seven)], six(x, x * x)

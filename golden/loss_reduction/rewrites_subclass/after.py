@@ -24,5 +24,6 @@ class Fourth(Third):
         super().__init__(reduction="sum")
 
 
-third = Third(reduction="sum")
-fourth = Fourth()
+first = First()(logp, target)
+second, strict = Second(), Second(strict=True)
+third, fourth = Third(reduction="sum"), Fourth()

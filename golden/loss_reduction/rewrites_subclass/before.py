@@ -24,5 +24,6 @@ class Fourth(Third):
         super().__init__(False)
 
 
-third = Third(False)
-fourth = Fourth()
+first = First()(logp, target)
+second, strict = Second(), Second(strict=True)
+third, fourth = Third(False), Fourth()

@@ -1,0 +1,8 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+a = nn.MSELoss(reduction='mean')(x, y)
+b = F.l1_loss(x, y, reduction='none')
+c = F.mse_loss(x, y, reduction='sum')
+note = 'elementwise_mean'

@@ -1,0 +1,5 @@
+import torch
+import torch.nn.functional as F
+
+outer = F.mse_loss(F.l1_loss(x, y, reduction="none"), F.l1_loss(y, 2 * x, reduction="none"), reduction="sum") ** 2
+chain = F.mse_loss(x, y, reduction="mean").add(F.mse_loss(y, x, reduction="none").max())

@@ -1,0 +1,3 @@
+import torch
+
+pair = torch.tensor([0.5, -1.0, 2.0]), torch.tensor([1.0, 1.0, -1.0])

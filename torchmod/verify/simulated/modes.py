@@ -1,0 +1,188 @@
+"""The two modes that stand between a program and torch's operators: one tracks devices, one knows the outer call."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
+from torch.utils._device import DeviceContext
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from torchmod.verify.simulated import autocast
+from torchmod.verify.simulated.machine import Index, machine
+from torchmod.verify.simulated.moves import use_device
+from torchmod.verify.simulated.placement import operands_of, place_of, rule_of, tensors_in
+from torchmod.verify.simulated.tags import CPU, device_at, index_for, index_of, tag
+
+CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
+PINNED = "_torchmod_pinned"
+autograd: Any = torch.autograd
+ACCESSORS = {"__get__", "__set__"}
+"""Reading and setting attributes makes nothing new."""
+
+
+class Tracking(TorchDispatchMode):
+    """Below autograd, for each operator: check the operands, run it on the CPU, tag the results."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # else the first operator imports torch._dynamo, which takes seconds
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if machine.local.untracked:
+            return func(*args, **(kwargs or {}))
+        with torch._C.DisableTorchFunction():
+            return run(func, args, dict(kwargs or {}))
+
+
+def run(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """Run an operator as if its tensors were where their tags say."""
+    request = keywords.get("device")
+    wanted = index_for(request) if request is not None else None
+    if wanted is not None:
+        use_device()
+        keywords["device"] = CPU
+    pinned = bool(keywords.get("pin_memory"))
+    if pinned:
+        keywords["pin_memory"] = False
+    rule = rule_of(operator)
+    index = place_of(operator, operands_of(arguments, keywords), request, wanted)
+    if operator.namespace != "aten":  # it may be written in Python, and ask its operands where they are
+        with Tracking():
+            result = operator.redispatch(CPU_KEYS, *arguments, **keywords)
+    elif rule.draws and index is not None and keywords.get("generator") is None:
+        with machine.drawing_on(index):
+            result = operator(*arguments, **keywords)
+    else:
+        result = operator(*arguments, **keywords)
+    if index is not None or pinned:
+        for number, tensor in enumerate(tensors_in(result)):
+            if number not in rule.host_results:
+                tag(tensor, index)
+            if pinned:
+                setattr(tensor.untyped_storage(), PINNED, True)
+    return result
+
+
+class Ambient(TorchFunctionMode):
+    """Above autograd, for each function of torch: remember for which device it works while it runs.
+
+    C++ code that makes tensors inside a function names the CPU, because it believes to be there.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is torch.device:
+            return device_from(args, kwargs)
+        if getattr(func, "__name__", "") in ACCESSORS:
+            return func(*args, **kwargs)
+        device = kwargs.get("device")
+        if isinstance(device, int):
+            device = device_at(index_for(device))
+            kwargs = {**kwargs, "device": device}
+        ambient = ambient_of(args, kwargs, device)
+        if isinstance(kwargs.get("generator"), torch._C.Generator):
+            check_generator(kwargs["generator"], ambient)
+        local = machine.local
+        before = local.in_call, local.ambient, local.device_given
+        local.in_call, local.ambient, local.device_given = True, ambient, device is not None
+        try:
+            if ambient is not None and autocast.is_on():
+                return autocast.call(func, args, kwargs)
+            return func(*args, **kwargs)
+        finally:
+            local.in_call, local.ambient, local.device_given = before
+
+
+def device_from(args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device:
+    """``torch.device(…)``, where a number alone is a CUDA device."""
+    if len(args) == 1 and isinstance(args[0], int) and not isinstance(args[0], bool):
+        return torch.device("cuda", args[0])
+    return torch.device(*args, **kwargs)
+
+
+def ambient_of(args: tuple[Any, ...], kwargs: dict[str, Any], device: Any) -> Index:
+    """For which device a call works: that of an operand, else the one that it names, else the default."""
+    seen = False
+    for tensor in tensors_in((args, kwargs)):
+        seen = True
+        index = index_of(tensor)
+        if index is not None:
+            return index
+    if isinstance(device, str | torch.device):
+        return index_for(device)
+    return None if seen else default_index()
+
+
+def default_index() -> Index:
+    """Where tensors are made when nothing is said: as ``torch.device`` and the setters of defaults left it."""
+    for mode in reversed(_get_current_function_mode_stack()):
+        if isinstance(mode, DeviceContext):
+            return index_for(mode.device)
+    chosen = getattr(torch._GLOBAL_DEVICE_CONTEXT, "device_context", None)
+    return machine.default if chosen is None else index_for(chosen.device)
+
+
+def check_generator(generator: torch._C.Generator, ambient: Index) -> None:
+    """Refuse a generator of another kind of device, as torch does."""
+    wanted, found = device_at(ambient).type, generator.device.type
+    if wanted != found:
+        raise RuntimeError(f"Expected a '{wanted}' device type for generator but found '{found}'")
+
+
+@contextmanager
+def tracked() -> Iterator[None]:
+    """Both modes, for this thread."""
+    with Tracking(), Ambient():
+        yield
+
+
+def track_this_thread() -> None:
+    """Both modes, for the rest of this thread."""
+    for mode in (Tracking(), Ambient()):
+        mode.__enter__()  # type: ignore[no-untyped-call]
+
+
+def track_new_threads() -> None:
+    """Both modes in every thread that is started from now on: torch keeps its modes by thread."""
+    start = threading.Thread.start
+
+    @functools.wraps(start)
+    def start_tracked(self: threading.Thread) -> None:
+        run_thread = self.run
+
+        def run() -> None:
+            with tracked():
+                run_thread()
+
+        self.run = run  # type: ignore[method-assign]
+        start(self)
+
+    threading.Thread.start = start_tracked  # type: ignore[method-assign]
+
+
+def track_backward() -> None:
+    """The outer mode in what backward calls back (hooks, own functions), which works for the device of the root."""
+    engine = autograd._engine_run_backward
+
+    @functools.wraps(engine)
+    def run_backward(roots: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
+        local = machine.local
+        before = local.in_call, local.ambient
+        local.in_call, local.ambient = True, next((index_of(root) for root in roots), None)
+        try:
+            with Ambient():
+                return engine(roots, *args, **kwargs)
+        finally:
+            local.in_call, local.ambient = before
+
+    autograd._engine_run_backward = run_backward
