@@ -246,6 +246,34 @@ def test_a_real_device_does_what_the_battery_expects_of_the_simulated_one() -> N
     assert [str(one) for one in run_battery("cuda") if one.status == "failed"] == []
 
 
+@pytest.mark.parametrize(
+    ("profile", "before", "after", "wrong"),
+    [
+        (
+            "0.3",
+            "from torch.autograd import Variable\ny = Variable(x).sum().data[0]",
+            "y = x.sum().item()",
+            "y = x.sum()",
+        ),
+        (
+            "0.3",
+            "from torch.autograd import Variable\ny = Variable(x, volatile=True) * p",
+            "with torch.no_grad(): y = x * p",
+            "y = x * p",
+        ),
+        ("1.1", "y = x[1 - (x > 1)]", "y = x[~(x > 1)]", "y = x[x > 1]"),
+        ("1.4", "y = n / 2", "y = torch.div(n, 2, rounding_mode='trunc')", "y = n // 2"),
+    ],
+)
+def test_the_program_before_runs_under_its_profile_and_the_others_do_not(
+    profile: str, before: str, after: str, wrong: str
+) -> None:
+    setup = f"{SETUP}p = torch.ones(3, requires_grad=True)\nn = torch.arange(-3, 3)\n"
+    wrongs = {"wrong_any.py": f"import torch\n{wrong}", "wrong_unchanged.py": f"import torch\n{before}"}
+    result = run_one(before, after, legacy=profile, setup=setup, wrong=wrongs, watch=("y",))
+    assert result.passed, report.as_text([result])
+
+
 def write(folder: Path, name: str, **files: str) -> None:
     case = folder / "some_transform" / name
     case.mkdir(parents=True)

@@ -29,6 +29,10 @@ class _Terminated(KeyboardInterrupt):
 
 def main(arguments: Sequence[str]) -> int:
     """Run one command; gives the exit status."""
+    if list(arguments[:1]) == ["verify"]:  # it has a command line of its own, for machines with nothing but torch
+        from torchmod.verify.__main__ import main as verify
+
+        return verify(arguments[1:])
     try:
         with _tidy_end():
             options = _parser().parse_args(list(arguments))
@@ -96,6 +100,7 @@ _COMMANDS = {
     "check": "list what could be rewritten, and what was left alone",
     "diff": "show what `fix` would change, as a unified diff; write nothing",
     "fix": "rewrite the files",
+    "verify": "run code before and after a rewrite, and say whether it does the same",
     "list": "list the transforms",
     "explain": "explain one transform, with an example",
     "new": "for authors: start a new transform",
@@ -116,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=_COMMANDS[name], description=_COMMANDS[name], allow_abbrev=False)
         one.set_defaults(run=_run, command=name)
         _add_run_options(one, name)
+    commands.add_parser("verify", help=_COMMANDS["verify"], add_help=False)
     one = commands.add_parser("list", help=_COMMANDS["list"], allow_abbrev=False)
     one.set_defaults(run=_list)
     _add_configuration(one)

@@ -212,7 +212,7 @@ class _Ignored:
         """Whether git ignores a path: the last rule for it decides, and those of deeper folders come last."""
         name = os.path.basename(path)
         for rule in reversed(self._rules):
-            if folder >= rule.folders_only and path.startswith(rule.base):
+            if (folder or not rule.folders_only) and path.startswith(rule.base):
                 text = path[len(rule.base) :].replace(os.sep, "/") if rule.anchored else name
                 if rule.match(text):
                     return not rule.negated

@@ -83,7 +83,7 @@ class Revision:
 
     def edits(self) -> tuple[Edit, ...]:
         """The edits that make this revision from the original, sorted, never touching."""
-        return tuple(Edit(gap.start, gap.end, text) for gap, text in self._gaps() if text or gap.start < gap.end)
+        return tuple(Edit(gap.start, gap.end, text) for gap, text in self._gaps())
 
     def _gaps(self) -> Iterator[tuple[Span, str]]:
         """Between two kept stretches: what of the original is gone, and what stands there now."""
@@ -148,8 +148,7 @@ class _Cutter:
                 piece, rest = _split(piece, offset - self._at)
                 self._pieces.append(rest)
                 length = offset - self._at
-            if length:
-                out.append(piece)
+            out.append(piece)
             self._at += length
         return out
 

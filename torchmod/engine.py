@@ -171,7 +171,7 @@ class _File:
         one = next((t for t in self._plan.transforms if t.name == finding.transform), None)
         if one is None or finding.build is None or target is None or target >= one.needs_version:
             return finding
-        wanted = ".".join(map(str, target))
+        wanted = ".".join(map(str, target)).removesuffix(".0")
         message = f"the new form needs torch {one.since}, the target is {wanted}"
         return finding.as_note(message)
 

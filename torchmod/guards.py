@@ -49,8 +49,9 @@ class Shift:
     def spans(self, span: Span) -> Iterator[Span]:
         """Where a span may be found: some of what was written right before or after it may have become part of it."""
         narrow = self.span(span)
-        before = sum(len(e.text) for e in self.edits if e.end == span.start)
-        after = sum(len(e.text) for e in self.edits if e.start == span.end)
+        left = slice(bisect_left(self._ends, span.start), bisect_right(self._ends, span.start))
+        right = slice(bisect_left(self._starts, span.end), bisect_right(self._starts, span.end))
+        before, after = (sum(len(e.text) for e in self.edits[touching]) for touching in (left, right))
         for start in range(narrow.start, narrow.start - before - 1, -1):
             for end in range(narrow.end, narrow.end + after + 1):
                 yield Span(start, end)
@@ -201,7 +202,7 @@ class _Trees:
             return
         children = list(_positioned(old))
         spans = [_extent(self._old, child) for child in children]
-        loose = [e for e in edits if e.span in span and not any(_holds(s, e) for s in spans)]
+        loose = _outside(spans, [edit for edit in edits if edit.span in span])
         if not loose:
             others = list(_positioned(new))
             if _shape(old) == _shape(new) and len(children) == len(others):
@@ -212,11 +213,11 @@ class _Trees:
                         raise self._broken(child)
                 return
             # an edit may make another kind of child of one that it replaces whole: a named argument of a plain one
-            loose = [e for e in edits if e.span in spans]
-            if not loose or _shape(old, children=False) != _shape(new, children=False):
+            replaced = {edit.span for edit in edits}.intersection(spans)
+            if not replaced or _shape(old, children=False) != _shape(new, children=False):
                 raise self._broken(old)
         for child, child_span in zip(children, spans, strict=True):
-            for carried, found in self._carried(child, child_span, loose):
+            for carried, found in self._carried(child, child_span):
                 if carried is child and not self._stays(child, found, old, new):
                     raise self._broken(child)
                 if not same(carried, found):
@@ -235,11 +236,11 @@ class _Trees:
             at = self._blocks.get(at[0])
         return at == (new, field)
 
-    def _carried(self, child: ast.AST, span: Span, loose: Sequence[Edit]) -> Iterator[tuple[ast.AST, ast.AST]]:
+    def _carried(self, child: ast.AST, span: Span) -> Iterator[tuple[ast.AST, ast.AST]]:
         """A child of a node that an edit changes: gone with the edit, or found at its new place."""
-        if _gone(span, loose):
-            return
         inner = self._shift.within(span)
+        if _gone(span, inner):
+            return
         if not any(e.start < span.end and span.start < e.end for e in inner):  # untouched, but for its two ends
             found = next((c for c in self._located(self._shift.span(span)) if same(child, c)), None)
             if found is not None:
@@ -247,16 +248,16 @@ class _Trees:
                 return
             if not inner or isinstance(child, ast.Name | ast.Constant):
                 raise self._broken(child)
+        if any(e.start < at < e.end for e in inner for at in (span.start, span.end)):
+            for grandchild in _positioned(child):  # an edit runs over its border: look at what is inside
+                yield from self._carried(grandchild, _extent(self._old, grandchild))
+            return
         candidates = [node for where in self._shift.spans(span) for node in self._located(where)]
         candidates = [c for c in candidates if isinstance(c, ast.stmt) == isinstance(child, ast.stmt)]
         match = next((c for c in candidates if type(c) is type(child)), next(iter(candidates), None))
-        if match is not None:
-            yield child, match
-            return
-        if not any(e.start < at < e.end for e in inner for at in (span.start, span.end)):
+        if match is None:
             raise self._broken(child)
-        for grandchild in _positioned(child):  # an edit runs over its border: look at what is inside
-            yield from self._carried(grandchild, _extent(self._old, grandchild), loose)
+        yield child, match
 
     def _located(self, span: Span) -> list[ast.AST]:
         """The nodes of the new tree at a span, brackets round them not counted."""
@@ -302,11 +303,20 @@ def _gone(span: Span, edits: Iterable[Edit]) -> bool:
     return any(span in edit.span and edit.start < edit.end for edit in edits)
 
 
-def _holds(span: Span, edit: Edit) -> bool:
-    """Whether an edit lies in a span; an insertion at a span's end is outside it."""
-    if edit.start == edit.end:
-        return span.start < edit.start < span.end
-    return edit.span in span
+def _outside(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Edit]:
+    """The edits that lie in none of the spans; an insertion at either end of a span lies outside it."""
+    ordered = sorted(spans)
+    starts = [span.start for span in ordered]
+    reach = [-1, *accumulate((span.end for span in ordered), max)]
+    found = []
+    for edit in edits:
+        if edit.start == edit.end:
+            held = reach[bisect_left(starts, edit.start)] > edit.end
+        else:
+            held = reach[bisect_right(starts, edit.start)] >= edit.end
+        if not held:
+            found.append(edit)
+    return found
 
 
 def _positioned(node: ast.AST) -> Iterator[ast.AST]:

@@ -45,6 +45,13 @@ class _Agreed:
     numbers: tuple[int | None, ...]
     accepted: Mapping[int, _Transaction]
     failures: tuple[str, ...]
+    next_number: int
+
+    @property
+    def names(self) -> str:
+        """The transforms of the accepted fixes."""
+        pairs = zip(self.findings, self.numbers, strict=True)
+        return ", ".join(sorted({finding.transform for finding, number in pairs if number is not None}))
 
 
 def run_rounds(plan: Plan, jobs: Sequence[Job], run: Run) -> list[Outcome]:
@@ -54,11 +61,9 @@ def run_rounds(plan: Plan, jobs: Sequence[Job], run: Run) -> list[Outcome]:
     total: dict[str, Outcome] = {}
     failures: dict[str, Outcome] = {}
     snapshot, now = {job.path: job for job in jobs}, list(jobs)
-    first_number = 0
+    first = agreed = _agree(plan, jobs, 0)
     for _ in range(MAX_ROUNDS):
-        agreed = _agree(plan, list(snapshot.values()), first_number)
         failures |= {why: Outcome(WHOLE, Status.FAILED, why) for why in agreed.failures}
-        first_number += len(agreed.accepted)
         outcomes = _with_transactions(agreed, now, run)
         changed = [o for o in outcomes if o.new is not None]
         made = {path: _revision(outcome) for path, outcome in total.items() if outcome.new is not None}
@@ -68,6 +73,12 @@ def run_rounds(plan: Plan, jobs: Sequence[Job], run: Run) -> list[Outcome]:
         for outcome in changed:
             snapshot[outcome.path] = replace(snapshot[outcome.path], data=outcome.new or b"")
         now = list(snapshot.values())
+        agreed = _agree(plan, now, agreed.next_number)
+    else:
+        if agreed.accepted:
+            why = f"fixes over several files were left out: they never come to an end ({agreed.names})"
+            failures[why] = Outcome(WHOLE, Status.FAILED, why)
+            total = {o.path: o for o in _with_transactions(replace(first, accepted={}), jobs, run)}
     return [*(total[job.path] for job in jobs), *failures.values()]
 
 
@@ -142,11 +153,13 @@ def _chosen(
         one = _Transaction(by_path, finding.path, fix.needs)
         fits = all(path in sources and not clash(edits, taken.get(path, [])) for path, edits in by_path.items())
         if fits and _needs_fit([*accepted.values(), one], sources[finding.path]):
-            numbers[-1] = first_number + len(accepted)
-            accepted[first_number + len(accepted)] = one
+            number = first_number + len(accepted)
+            numbers[-1] = number
+            accepted[number] = one
             for path, edits in by_path.items():
                 taken[path] = sorted([*taken.get(path, []), *edits])
-    return _Agreed(sources, tuple(findings), tuple(numbers), accepted, tuple(failures))
+    following = first_number + len(accepted)
+    return _Agreed(sources, tuple(findings), tuple(numbers), accepted, tuple(failures), following)
 
 
 def _needs_fit(transactions: Iterable[_Transaction], source: Source) -> bool:
@@ -203,7 +216,9 @@ def _revision(outcome: Outcome) -> tuple[Revision, Source]:
 
 def _merged(earlier: Outcome, later: Outcome, made: Mapping[str, tuple[Revision, Source]]) -> Outcome:
     """What came of a file up to a round, as one outcome against the file as it was read."""
-    if later.status is not Status.OK and earlier.new is not None:  # what the earlier rounds agreed on, other files may rely on
+    if (
+        later.status is not Status.OK and earlier.new is not None
+    ):  # what the earlier rounds agreed on, other files may rely on
         return replace(earlier, status=Status.FAILED, reason=f"a further round was left out: {later.reason}")
     findings = [*(f for f in earlier.findings if f.fixed), *(_moved(finding, made) for finding in later.findings)]
     merged = later

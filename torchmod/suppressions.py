@@ -64,50 +64,66 @@ class Suppressions:
 
 
 def _python(source: Source, tree: ast.Module) -> Iterator[Suppression]:
-    headers = sorted(_headers(tree), key=len)
+    statements = list(_statements(source, tree))
     body = tree.body[1:] if ast.get_docstring(tree, clean=False) is not None else tree.body
-    first = body[0].lineno if body else source.line_count + 1
+    first = _first_line(body[0]) if body else source.line_count + 1
     for token in source.tokens():
         if token.type != tokenize.COMMENT or MARK not in token.string:
             continue
         line = token.start[0]
-        lines = next((header for header in headers if line in header), range(line, line + 1))
+        around = [lines for lines in statements if line in lines] or [range(line, line + 1)]
+        lines = range(min(lines.start for lines in around), max(lines.stop for lines in around))
         yield from _parsed(token.string, source.token_span(token), lines, line < first)
 
 
-def _headers(tree: ast.Module) -> Iterator[range]:
-    """The lines of each statement; of a compound one, those of its header."""
+def _statements(source: Source, tree: ast.Module) -> Iterator[range]:
+    """The lines of each statement and decorator; of what has a body, those of its header."""
     for node in ast.walk(tree):
-        if not isinstance(node, ast.stmt) or node.end_lineno is None:
-            continue
+        for decorator in getattr(node, "decorator_list", ()):
+            yield range(decorator.lineno, decorator.end_lineno + 1)
         body = getattr(node, "body", None) or getattr(node, "cases", None)
-        if not body:
-            yield range(node.lineno, node.end_lineno + 1)
-            continue
-        inner = getattr(body[0], "lineno", None) or body[0].pattern.lineno
-        decorators = [d.lineno for d in getattr(body[0], "decorator_list", ())]
-        yield range(node.lineno, max(node.lineno + 1, min([inner, *decorators])))
+        if isinstance(node, ast.match_case):
+            yield range(_first_line(node), _header_end(source, node.pattern.lineno, node.body[0]) + 1)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler):
+            end = _header_end(source, node.lineno, body[0]) if body else node.end_lineno or node.lineno
+            yield range(node.lineno, end + 1)
+
+
+def _first_line(node: ast.stmt | ast.match_case) -> int:
+    """The line that a statement or a case starts on, its decorators included."""
+    start = node.pattern if isinstance(node, ast.match_case) else node
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([start.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _header_end(source: Source, line: int, inner: ast.stmt | ast.match_case) -> int:
+    """The last line of a header that starts on a line and has a first statement or case behind it."""
+    end = _first_line(inner) - 1
+    if isinstance(inner, ast.stmt) and source.line_text(inner.lineno)[: inner.col_offset].strip(" \t\f"):
+        end += 1  # it stands on the header's line
+    while end > line and source.line_text(end).lstrip()[:1] in ("", "#"):
+        end -= 1
+    return end
 
 
 def _plain(source: Source) -> Iterator[Suppression]:
     for line in range(1, source.line_count + 1):
-        text = source.line_text(line)
-        if MARK in text and "#" in text:
-            start = source.line_span(line).start + text.index("#")
-            end = source.line_span(line).start + len(text.rstrip())
-            yield from _parsed(source.text[start:end], Span(start, end), range(line, line + 2), line <= 5)
+        text = source.line_text(line).rstrip()
+        found = _COMMENT.search(text)
+        if found is not None:
+            start = source.line_span(line).start
+            span = Span(start + found.start(), start + len(text))
+            yield from _parsed(text[found.start() :], span, range(line, line + 2), line <= 5)
 
 
 def _parsed(comment: str, span: Span, lines: range, at_top: bool) -> Iterator[Suppression]:
-    found = _COMMENT.search(comment)
-    if found is None:
-        return
-    names = tuple(name.strip() for name in (found["names"] or "").split(",") if name.strip())
-    problem, where = "", None if found["kind"] == "ignore-file" else lines
-    if found["kind"] not in ("ignore", "ignore-file"):
-        problem = "write `# torchmod: ignore[name]` or `# torchmod: ignore-file[name]`"
-    elif not names:
-        problem = f"name what to silence, as in `# torchmod: {found['kind']}[name]`"
-    elif where is None and not at_top:
-        problem = "`ignore-file` belongs at the top of the file, before the first statement"
-    yield Suppression(span, () if problem else names, where, problem)
+    for found in _COMMENT.finditer(comment):
+        names = tuple(name.strip() for name in (found["names"] or "").split(",") if name.strip())
+        problem, where = "", None if found["kind"] == "ignore-file" else lines
+        if found["kind"] not in ("ignore", "ignore-file"):
+            problem = "write `# torchmod: ignore[name]` or `# torchmod: ignore-file[name]`"
+        elif not names:
+            problem = f"name what to silence, as in `# torchmod: {found['kind']}[name]`"
+        elif where is None and not at_top:
+            problem = "`ignore-file` belongs at the top of the file, before the first statement"
+        yield Suppression(span, () if problem else names, where, problem)

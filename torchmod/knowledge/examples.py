@@ -16,20 +16,24 @@ EXAMPLES: dict[str, Example] = {
     "loss-reduction": Example(
         ("safe", "unsafe", "note"),
         (
-            "from somewhere import *\n"
-            "\n"
             "import torch\n"
             "import torch.nn as nn\n"
+            "import torch.nn.functional as F\n"
             "\n"
-            "loss = nn.MSELoss(size_average=False)(x, y)\n"
+            "total = nn.MSELoss(size_average=False)(x, y)\n"
+            "mean = F.smooth_l1_loss(x, y, size_average=True)\n"
+            "each = nn.L1Loss(reduce=False)(x, y)\n"
+            "default = nn.L1Loss(size_average=None)(x, y)\n"
         ),
         (
-            "from somewhere import *\n"
-            "\n"
             "import torch\n"
             "import torch.nn as nn\n"
+            "import torch.nn.functional as F\n"
             "\n"
-            "loss = nn.MSELoss(reduction=\"sum\")(x, y)\n"
+            "total = nn.MSELoss(reduction=\"sum\")(x, y)\n"
+            "mean = F.smooth_l1_loss(x, y, reduction=\"mean\")\n"
+            "each = nn.L1Loss(reduction=\"none\")(x, y)\n"
+            "default = nn.L1Loss()(x, y)\n"
         ),
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator
 
+from torchmod.model import Outcome
 from torchmod.report.view import paint
 from torchmod.runner import Run
 
@@ -13,14 +14,19 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 def diff(run: Run, *, colour: bool = False) -> bytes:
     """The changes of a run, file by file."""
-    lines = (line for outcome in run.changed for line in _file(outcome.path, outcome.old or b"", outcome.new or b""))
-    return "".join(_painted(line) if colour else line for line in lines).encode("utf-8", "surrogateescape")
+    lines = [line for outcome in run.changed for line in _file(outcome, colour=colour)]
+    return "".join(lines).encode("utf-8", "surrogateescape")
 
 
-def _file(path: str, old: bytes, new: bytes) -> Iterator[str]:
-    before, after = _lines(old), _lines(new)
-    for line in difflib.unified_diff(before, after, _name(f"a/{path}"), _name(f"b/{path}")):
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+def _file(outcome: Outcome, *, colour: bool) -> Iterator[str]:
+    before, after = _lines(outcome.old or b""), _lines(outcome.new or b"")
+    names = _name(f"a/{outcome.path}"), _name(f"b/{outcome.path}")
+    for index, line in enumerate(difflib.unified_diff(before, after, *names)):
+        style = "bold" if index < len(names) else _STYLES.get(line[0])
+        body = line.removesuffix("\n")
+        yield f"{paint(body, style, colour=colour)}\n" if style else f"{body}\n"
+        if body == line:
+            yield "\\ No newline at end of file\n"
 
 
 def _name(path: str) -> str:
@@ -40,9 +46,3 @@ def _lines(data: bytes) -> list[str]:
     """Lines as git counts them; bytes that are not UTF-8 come out again as they were."""
     *lines, last = data.decode("utf-8", "surrogateescape").split("\n")
     return [f"{line}\n" for line in lines] + ([last] if last else [])
-
-
-def _painted(line: str) -> str:
-    style = "bold" if line.startswith(("+++", "---")) else _STYLES.get(line[:1])
-    body = line.rstrip("\n")
-    return f"{paint(body, style, colour=True)}\n" if style else line

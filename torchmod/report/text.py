@@ -67,7 +67,7 @@ def summary(run: Run, view: View) -> str:
         if number:
             counts.append(f"{number} {word}{' (-v)' if status is Status.SKIPPED and not view.verbose else ''}")
     lines.append(", ".join(counts))
-    return "".join(f"{line}\n" for line in lines if line)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _left(left: Counter[Applicability], view: View) -> str:

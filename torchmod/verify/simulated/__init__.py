@@ -14,34 +14,32 @@ from typing import Any
 
 import torch
 
+from torchmod.verify.simulated import (
+    legacy_types,
+    modes,
+    patches_cuda,
+    patches_making,
+    patches_parallel,
+    patches_tensor,
+)
+from torchmod.verify.simulated.machine import machine
+from torchmod.verify.simulated.patching import replace
+
 
 def real_cuda() -> bool:
     """Whether this machine has a CUDA device of its own that torch can use."""
-    from torchmod.verify.simulated.machine import machine
-
     return not machine.installed and torch.cuda.is_available()
 
 
 def install(devices: int = 2) -> None:
     """Pretend that there are CUDA devices. This cannot be undone: only a child process may do it."""
-    from torchmod.verify.simulated import (
-        legacy_types,
-        modes,
-        patches_cuda,
-        patches_making,
-        patches_parallel,
-        patches_tensor,
-    )
-    from torchmod.verify.simulated.machine import machine
-
     if machine.installed:
         raise RuntimeError("the simulated device is installed already")
     machine.installed = devices
     for part in (patches_tensor, legacy_types, patches_making, patches_cuda, patches_parallel):
         part.install()
-    torch.compile = compile_nothing
-    torch.jit.script = script_nothing
-    torch.jit.trace = trace_nothing
+    replace(torch, compile=compile_nothing)
+    replace(torch.jit, script=script_nothing, trace=trace_nothing)
     modes.track_backward()
     modes.track_new_threads()
     modes.track_this_thread()

@@ -1,0 +1,5 @@
+"""What was emulated, and how often."""
+
+from collections import Counter
+
+fired: Counter[str] = Counter()
