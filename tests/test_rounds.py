@@ -207,7 +207,7 @@ def test_levels_that_are_not_wanted_are_left() -> None:
 def test_a_target_that_is_older_than_the_new_form_leaves_a_note() -> None:
     outcomes = outcomes_of([rename("old", lambda _: "new")], FILES, versions=Versions(target=(0, 4, 0)))
     assert set(texts(outcomes).values()) == {None}
-    assert told(outcomes) == [("a.py", 2, "note", "the new form needs torch 1.0, the target is 0.4.0", False)]
+    assert told(outcomes) == [("a.py", 2, "note", "the new form needs torch 1.0, the target is 0.4", False)]
 
 
 def test_a_suppression_silences_the_whole_fix() -> None:

@@ -20,6 +20,7 @@ BYTES = {
     "UTF-8 with BOM": (BOM + "x = 'é'\n".encode(), "utf-8"),
     "BOM alone": (BOM, "utf-8"),
     "BOM and cookie": (BOM + b"# coding: utf-8\n", "utf-8"),
+    "BOM and cookie of something else": (BOM + b"# coding: latin-1\nx = '\xc3\xa9'\n", "utf-8"),
     "cookie of UTF-8": (b"# -*- coding: UTF-8 -*-\nx = '\xc3\xa9'\n", "utf-8"),
     "cookie of an editor": (b"# -*- coding: latin-1-unix -*-\n# \xe9\n", "iso-8859-1"),
     "Latin-1": (b"# coding: latin-1\nx = '\xe9'\n", "iso-8859-1"),
@@ -40,6 +41,7 @@ BYTES = {
     "empty": (b"", "utf-8"),
     "line separators that are none for Python": ("x = '\x0b\x1c\x85\u2028'\n".encode(), "utf-8"),
     "a later line that looks like a cookie": (b"x = 1\n\n# coding: latin-1\ny = '\xc3\xa9'\n", "utf-8"),
+    "a third line that looks like a cookie": (b"# a\n# b\n# coding: latin-1\ny = '\xc3\xa9'\n", "utf-8"),
     "a lone CR line that looks like a cookie": (b"x = 1\r# coding: latin-1\ry = '\xc3\xa9'\r", "utf-8"),
     "a comment that only talks of coding": (b"# decoding is fun\nx = 1\n", "utf-8"),
 }
@@ -70,7 +72,7 @@ def test_a_changed_text_is_written_with_the_files_own_encoding_and_bom() -> None
     source = Source.decode("x.py", BOM + b"x = 1\n")
     assert source.revised("é = 1\n").encode("é = 1\n") == BOM + "é = 1\n".encode()
     latin = Source.decode("x.py", b"# coding: latin-1\n")
-    assert latin.encode("é") == b"\xe9"
+    assert latin.revised("é").encode("é") == b"\xe9"
     with pytest.raises(UnicodeEncodeError):
         latin.encode("损")
 
@@ -243,6 +245,14 @@ def test_comments_are_tokens_with_the_span_of_their_text(newline: str) -> None:
         "# é",
         "# the last one has no line end: 日本",
     ]
+
+
+@NEWLINES
+def test_the_span_of_a_token_may_reach_over_lines(newline: str) -> None:
+    string = f'"""é{newline}{newline}𝒳"""'
+    source = Source("x.py", f"é = {string} + b")
+    (span,) = (source.token_span(token) for token in source.tokens() if token.string.startswith('"'))
+    assert source.text[span.start : span.end] == string
 
 
 def test_what_cannot_be_taken_into_tokens_is_named() -> None:

@@ -257,7 +257,7 @@ def test_a_suppression_that_silences_nothing_is_a_finding_with_its_place() -> No
     (finding,) = found.findings("dir/x.py", KNOWN, KNOWN)
     assert finding.message == "`data-item` has nothing to silence here: remove it"
     assert (finding.transform, finding.applicability) == ("unused-suppression", Applicability.DISPLAY)
-    assert (finding.path, finding.span.start, finding.span.end) == ("dir/x.py", 10, 40)
+    assert (finding.path, finding.span.start, finding.span.end) == ("dir/x.py", 10, 39)
 
 
 def test_of_several_names_each_unused_one_is_told() -> None:
@@ -283,13 +283,9 @@ def test_names_of_transforms_that_did_not_run_are_not_called_unused() -> None:
     assert complaints("a = 1  # torchmod: ignore[data-item]\n", active=("loss-reduction",)) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"), [("data-itm", "; did you mean `data-item`?"), ("loss_reduction", "; did you mean"), ("zzz", "")]
-)
+@pytest.mark.parametrize(("name", "hint"), [("data-itm", "; did you mean `data-item`?"), ("zzz", "")])
 def test_an_unknown_name_is_told_with_the_nearest_one(name: str, hint: str) -> None:
-    (told,) = complaints(f"a = 1  # torchmod: ignore[{name}]\n")
-    assert told.startswith(f"there is no transform called `{name}`{hint}")
-    assert told.endswith("?") == bool(hint)
+    assert complaints(f"a = 1  # torchmod: ignore[{name}]\n") == [f"there is no transform called `{name}`{hint}"]
 
 
 @pytest.mark.parametrize(

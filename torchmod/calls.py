@@ -277,7 +277,9 @@ class Call(Subject):
         found: set[str] = set()
         string = self.module.names.enclosing(self.node, ast.JoinedStr)
         while string is not None:
-            found.add(self.module.source.quote_around(self.module.source.span(string), self.span.start))
+            field = self.module.names.parents.get(string)
+            if not (isinstance(field, ast.FormattedValue) and field.format_spec is string):  # it has no quotes
+                found.add(self.module.source.quote_around(self.module.source.span(string), self.span.start))
             string = self.module.names.enclosing(string, ast.JoinedStr)
         return found
 

@@ -199,7 +199,7 @@ def _run(options: argparse.Namespace) -> int:
         return _run_stdin(options, settings, task)
     if "-" in options.paths:
         raise TorchmodError("`-` (standard input) goes with no other path")
-    progress, done = _progress()
+    progress, done = _progress(options)
     try:
         run = run_paths(options.paths, settings, task, progress)
     finally:
@@ -225,7 +225,7 @@ def _run_stdin(options: argparse.Namespace, settings: Any, task: Any) -> int:
     if options.command != "fix":
         _tell(run, options)
         return _status(run, options)
-    sys.stdout.buffer.write(run.outcomes[0].new or data)
+    _put(run.outcomes[0].new or data)
     if options.output:
         _tell(run, options)
     else:
@@ -283,7 +283,7 @@ def _tell(run: Any, options: argparse.Namespace) -> None:
     elif view.format == "github":
         sys.stderr.write(text.problems(run, view))
     if not options.output:
-        sys.stdout.buffer.write(body)
+        _put(body)
         return
     from torchmod.writing import write_file
 
@@ -291,6 +291,12 @@ def _tell(run: Any, options: argparse.Namespace) -> None:
         write_file(options.output, body)
     except OSError as error:
         raise TorchmodError(f"{options.output} cannot be written: {error.strerror}") from None
+
+
+def _put(data: bytes) -> None:
+    """Write all of something to standard output, which writes only a part at a time where it is unbuffered."""
+    while data:
+        data = data[sys.stdout.buffer.write(data) :]
 
 
 def _show_files(options: argparse.Namespace, settings: Any) -> int:
@@ -301,16 +307,16 @@ def _show_files(options: argparse.Namespace, settings: Any) -> int:
     status = CLEAN
     for found in discover(options.paths, settings, documents):
         if not found.reason:
-            sys.stdout.buffer.write(os.fsencode(found.path) + b"\n")
+            _put(os.fsencode(found.path) + b"\n")
         elif options.verbose or found.unreadable:
             print(f"skipped {found.path}: {found.reason}", file=sys.stderr)
         status = WRONG if found.unreadable else status
     return status
 
 
-def _progress() -> tuple[Any, Any]:
+def _progress(options: argparse.Namespace) -> tuple[Any, Any]:
     """What shows progress on a terminal once the work takes long, and what ends it."""
-    if not sys.stderr.isatty():
+    if options.quiet or not sys.stderr.isatty():
         return (lambda done, total: None), (lambda: None)
     from torchmod.report.progress import Bar
 

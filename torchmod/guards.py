@@ -18,6 +18,7 @@ from itertools import accumulate
 from torchmod.edits import apply
 from torchmod.model import Edit, Span, Unreadable
 from torchmod.names import Names
+from torchmod.regions import start_of
 from torchmod.source import Source
 
 _BLANK = " \t\f\r\n"
@@ -280,10 +281,7 @@ class _Trees:
 
 def _extent(source: Source, node: ast.AST) -> Span:
     """The span of a node, its decorators included."""
-    span = source.span(node)
-    for decorator in getattr(node, "decorator_list", ())[:1]:
-        return Span(source.text.rindex("@", 0, source.span(decorator).start), span.end)
-    return span
+    return Span(start_of(source, node), source.span(node).end)
 
 
 def _blocks(tree: ast.Module) -> dict[ast.AST, tuple[ast.AST, str]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from torchmod.model import Edit, Need, Refused
 from torchmod.names import Names
+from torchmod.regions import start_of
 from torchmod.scopes import FunctionNode
 from torchmod.source import Source
 
@@ -57,8 +58,8 @@ def _first_use(source: Source, names: Names, node: ast.AST) -> int:
     at = node
     while not isinstance(names.parents.get(at), ast.Module):
         at = names.parents[at]
-    lines = [getattr(n, "lineno", 1) for n in (at, *getattr(at, "decorator_list", ()))]
-    return source.line_span(min(lines)).start
+    assert isinstance(at, ast.stmt)
+    return _line_start(source, at)
 
 
 def preludes(source: Source, tree: ast.Module, needs: Iterable[Need]) -> tuple[Edit, ...]:
@@ -82,22 +83,32 @@ def _insertion_point(source: Source, tree: ast.Module, need: Need) -> int:
     """The start of the line after the last import that stands before the first use, or after the docstring."""
     limit = len(source.text) if need.before is None else need.before
     after: ast.stmt | None = None
-    for index, statement in enumerate(tree.body):
-        if source.offset(statement.lineno, statement.col_offset) >= limit:
+    for statement in tree.body:
+        if start_of(source, statement) >= limit:
             break
-        docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-        if docstring or _imports(statement):
+        if _imports(statement) or _must_come_first(tree, statement):
             after = statement
-    if after is None:
-        first = tree.body[0] if tree.body else None
-        if first is None:
-            return len(source.text)
-        top = min([first, *getattr(first, "decorator_list", ())], key=lambda n: n.lineno)
-        return source.line_span(top.lineno).start
-    point = source.line_span(_line_between(source, tree, after)).end
-    if point > limit:
+    if after is not None:
+        point = source.line_span(_line_between(source, tree, after)).end
+    elif tree.body:
+        point = _line_start(source, tree.body[0])
+    else:
+        point = len(source.text)
+    late = any(_must_come_first(tree, statement) and start_of(source, statement) >= point for statement in tree.body)
+    if late or point > limit:
         raise Refused("there is no line between the imports and the first use for what the fix needs")
     return point
+
+
+def _must_come_first(tree: ast.Module, statement: ast.stmt) -> bool:
+    """Whether nothing may be put before a statement: the docstring, and imports from ``__future__``."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return statement is tree.body[0] and ast.get_docstring(tree, clean=False) is not None
+
+
+def _line_start(source: Source, statement: ast.stmt) -> int:
+    return source.line_span(source.line_at(start_of(source, statement))).start
 
 
 def _line_between(source: Source, tree: ast.Module, after: ast.stmt) -> int:

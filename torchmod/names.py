@@ -268,25 +268,28 @@ class Names:
 
     @cached_property
     def _first_uses(self) -> dict[str, int]:
-        """The line of each name's first use. A class's own functions run after it is defined, so they do not count."""
+        """The line of each name's first use. A class's own methods run after it is defined, so they do not count."""
         found: dict[str, int] = {}
-        for node, scope in self._scopes.of.items():
-            if not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Load):
-                continue
-            if node.lineno < found.get(node.id, sys.maxsize) and not self._in_function_of(node.id, scope):
-                found[node.id] = node.lineno
+        uses = [(n, s) for n, s in self._scopes.of.items() if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        in_classes = {(scope, node.id) for node, scope in uses if scope.is_class}
+        for node, scope in uses:
+            if node.lineno < found.get(node.id, sys.maxsize):
+                method = self._method_of(node.id, scope)
+                name = getattr(method.node, "name", None) if method is not None else None
+                if method is None or name is None or (method.parent, name) in in_classes:
+                    found[node.id] = node.lineno
         return found
 
-    def _in_function_of(self, name: str, scope: Scope) -> bool:
-        """Whether a scope is in a function of the module's class of that name."""
+    def _method_of(self, name: str, scope: Scope) -> Scope | None:
+        """The method that a scope is in, of the module's class of that name."""
         at: Scope | None = scope
-        in_function = False
+        method = None
         while at is not None:
             if isinstance(at.node, ast.ClassDef) and at.node.name == name and self._scopes.of[at.node] is self.module:
-                return in_function
-            in_function = in_function or isinstance(at.node, FunctionNode)
+                return method
+            method = at if isinstance(at.node, FunctionNode) else method
             at = at.parent
-        return False
+        return None
 
     def _member(self, base: Resolved, attribute: str) -> Resolved:
         return self._named([f"{name}.{attribute}" for name in sorted(base.names)], base.doubt)

@@ -22,7 +22,7 @@ def wrap(
     blocks = _blocks(names.parents.get(first))
     if not any(first in block and last in block[block.index(first) :] for block in blocks):
         raise Refused("the statements are not in one block")
-    start, end = _start(source, first), source.span(last).end
+    start, end = start_of(source, first), source.span(last).end
     first_line, last_line = source.line_at(start), source.line_at(end)
     indent = source.text[source.line_span(first_line).start : start]
     if isinstance(first, ast.If) and source.text.startswith("elif", start):
@@ -51,18 +51,20 @@ def _blocks(parent: ast.AST | None) -> Iterator[list[ast.stmt]]:
             yield value
 
 
-def _start(source: Source, statement: ast.stmt) -> int:
-    """Where a statement starts, its decorators included."""
-    for decorator in getattr(statement, "decorator_list", ())[:1]:
+def start_of(source: Source, node: ast.AST) -> int:
+    """Where a statement or another node starts, its decorators included."""
+    for decorator in getattr(node, "decorator_list", ())[:1]:
         return source.text.rindex("@", 0, source.span(decorator).start)
-    return source.span(statement).start
+    return source.span(node).start
 
 
 def _depth(line: str, indent: str) -> int:
-    """Where in a line another step of indentation goes: after that of its block, else where its columns start."""
-    if line.startswith(indent):
-        return len(indent)
-    return line.rfind("\f", 0, len(line) - len(line.lstrip(" \t\f"))) + 1
+    """Where in a line another step of indentation goes: after a form feed, which sets the column back, else in front.
+
+    In front means after its block's own indentation, so that tabs and blanks stand in one order on all lines.
+    """
+    after_feed = line.rfind("\f", 0, len(line) - len(line.lstrip(" \t\f"))) + 1
+    return after_feed or (len(indent) if line.startswith(indent) else 0)
 
 
 def _indent_unit(source: Source, names: Names, indent: str) -> str:

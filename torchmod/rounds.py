@@ -119,7 +119,7 @@ def _built(plan: Plan, one: Transform, finding: Finding) -> Finding:
     """A finding with its fix, where somebody wants it; a refusal makes it a note."""
     target = plan.versions.target
     if finding.build is not None and target is not None and target < one.needs_version:
-        wanted = ".".join(map(str, target))
+        wanted = ".".join(map(str, target)).removesuffix(".0")
         return finding.as_note(f"the new form needs torch {one.since}, the target is {wanted}")
     if finding.build is None or not (plan.apply or plan.build):
         return replace(finding, build=None)

@@ -144,6 +144,7 @@ class _Walk:
             while owner is not None and name not in owner.bindings:
                 owner = owner.enclosing
             (owner or scope).bindings.setdefault(name, []).append(binding)
+        self._handlers.clear()  # they are bound to us, a circle that would keep the tree
 
     def _push(self, parent: ast.AST, children: Iterable[ast.AST], scope: Scope) -> None:
         """Children wait their turn, in source order."""

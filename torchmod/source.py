@@ -124,8 +124,8 @@ class Source:
         if self._ascii:
             return start + utf8_column
         # a character takes at most four bytes, and each byte at least a quarter of a character
-        head = self.text[start : start + utf8_column].encode("utf-8", "surrogatepass")[:utf8_column]
-        return start + len(head.decode("utf-8", "surrogatepass"))
+        head = self.text[start : start + utf8_column].encode()[:utf8_column]
+        return start + len(head.decode())
 
     def span(self, node: ast.AST) -> Span:
         """The span of a node that has a position."""
@@ -177,8 +177,11 @@ class Source:
 
     def token_span(self, token: tokenize.TokenInfo) -> Span:
         """The span of a token."""
-        starts = self._line_starts
-        return Span(starts[token.start[0] - 1] + token.start[1], starts[token.end[0] - 1] + token.end[1])
+        first, last = self._line_starts[token.start[0] - 1], self._line_starts[token.end[0] - 1]
+        if first == last:
+            return Span(first + token.start[1], last + token.end[1])
+        # the column that Python 3.12.1 gives for the end of several lines may be wrong
+        return Span(first + token.start[1], last + len(token.string.rpartition("\n")[2]))
 
 
 def _encoding(data: bytes) -> tuple[int, str]:

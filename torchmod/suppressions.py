@@ -83,9 +83,9 @@ def _statements(source: Source, tree: ast.Module) -> Iterator[range]:
             yield range(decorator.lineno, decorator.end_lineno + 1)
         body = getattr(node, "body", None) or getattr(node, "cases", None)
         if isinstance(node, ast.match_case):
-            yield range(_first_line(node), _header_end(source, node.pattern.lineno, node.body[0]) + 1)
+            yield range(_first_line(node), _header_end(source, node.body[0]) + 1)
         elif isinstance(node, ast.stmt | ast.ExceptHandler):
-            end = _header_end(source, node.lineno, body[0]) if body else node.end_lineno or node.lineno
+            end = _header_end(source, body[0]) if body else node.end_lineno or node.lineno
             yield range(node.lineno, end + 1)
 
 
@@ -96,12 +96,12 @@ def _first_line(node: ast.stmt | ast.match_case) -> int:
     return min([start.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _header_end(source: Source, line: int, inner: ast.stmt | ast.match_case) -> int:
-    """The last line of a header that starts on a line and has a first statement or case behind it."""
+def _header_end(source: Source, inner: ast.stmt | ast.match_case) -> int:
+    """The last line of the header before a first statement or case."""
     end = _first_line(inner) - 1
     if isinstance(inner, ast.stmt) and source.line_text(inner.lineno)[: inner.col_offset].strip(" \t\f"):
         end += 1  # it stands on the header's line
-    while end > line and source.line_text(end).lstrip()[:1] in ("", "#"):
+    while source.line_text(end).lstrip()[:1] in ("", "#"):
         end -= 1
     return end
 

@@ -98,7 +98,8 @@ def warm_up(one: Contender) -> str:
                 found = re.search(one.tells, last[-1])
                 told = found[0] if found else told
     if status not in one.fine or told is None:
-        raise CouldNotRun(f"{shown(one.command)} ended with status {status}:\n{''.join(last).strip()}")
+        problem = f"ended with status {status}" if told is not None else f"wrote no line like `{one.tells}`"
+        raise CouldNotRun(f"{shown(one.command)} {problem}:\n{''.join(last).strip()}")
     return told
 
 

@@ -40,6 +40,16 @@ def the_state_of_an_optimizer_is_on_the_device() -> None:
         assert on_cuda(state["exp_avg"], state["exp_avg_sq"])
 
 
+def sparse_gradients_are_applied() -> None:
+    embedding = nn.Embedding(5, 2, sparse=True).cuda()
+    before = embedding.weight.detach().clone()
+    optimizer = torch.optim.SparseAdam(list(embedding.parameters()))
+    embedding(torch.tensor([1, 2]).cuda()).sum().backward()
+    assert on_cuda(embedding.weight.grad)
+    optimizer.step()
+    assert not torch.equal(before, embedding.weight)
+
+
 def an_own_function_is_differentiated() -> None:
     class Square(torch.autograd.Function):
         @staticmethod

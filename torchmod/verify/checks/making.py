@@ -31,6 +31,13 @@ def factories_take_a_device() -> None:
     )
 
 
+def a_tensor_that_is_only_a_number_says_nothing_about_the_device() -> None:
+    length: Any = torch.tensor([2, 3]).cuda().max()
+    assert not torch.arange(length).is_cuda
+    assert torch.arange(length, device=length.device).tolist() == [0, 1, 2]
+    assert not torch.zeros(int(length)).is_cuda
+
+
 def tensors_made_after_another_are_beside_it() -> None:
     there = torch.ones(3).cuda()
     assert on_cuda(

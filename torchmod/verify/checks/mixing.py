@@ -69,6 +69,23 @@ def lengths_of_packed_sequences_stay_on_the_cpu() -> None:
     raises(RuntimeError, "1D CPU int64", lambda: nn.utils.rnn.pack_padded_sequence(padded, lengths))
 
 
+def ctc_takes_targets_and_lengths_from_the_cpu() -> None:
+    scores = torch.randn(10, 1, 4).cuda().log_softmax(2)
+    lengths = torch.IntTensor([10]), torch.IntTensor([2])
+    targets = torch.IntTensor([1, 2])
+    assert F.ctc_loss(scores, targets, *lengths).is_cuda
+    assert F.ctc_loss(scores, targets.long().cuda(), target_lengths=lengths[1], input_lengths=lengths[0]).is_cuda
+
+
+def a_grid_refuses() -> None:
+    raises(RuntimeError, "same device", lambda: torch.meshgrid(torch.ones(2), torch.ones(2).cuda(), indexing="ij"))
+
+
+def functions_of_python_are_applied_on_the_cpu_only() -> None:
+    raises(TypeError, "only implemented on CPU", lambda: torch.ones(2).cuda().apply_(lambda value: value))
+    assert torch.ones(2).apply_(lambda value: value + 1).tolist() == [2, 2]
+
+
 def a_cpu_tensor_without_dimensions_is_allowed() -> None:
     assert on_cuda(torch.ones(2).cuda() * torch.tensor(2.0), torch.tensor(2.0) * torch.ones(2).cuda())
     raises(RuntimeError, APART, lambda: torch.ones(2) * torch.tensor(2.0).cuda())

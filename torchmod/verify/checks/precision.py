@@ -18,6 +18,17 @@ def autocast_runs_layers_in_half_precision() -> None:
     assert module(inputs).dtype == torch.float32
 
 
+def autocast_runs_recurrent_layers_in_half_precision() -> None:
+    inputs = torch.ones(3, 1, 4).cuda()
+    with torch.autocast("cuda"):
+        for layer in (nn.LSTM(4, 2), nn.GRU(4, 2), nn.RNN(4, 2)):
+            outputs = layer.cuda()(inputs)[0]
+            assert outputs.dtype == torch.float16
+            outputs.sum().backward()
+            assert next(layer.parameters()).grad is not None
+        assert nn.LSTMCell(4, 2).cuda()(inputs[0])[0].dtype == torch.float16
+
+
 def autocast_runs_losses_in_float32() -> None:
     module, inputs = nn.Linear(4, 4).cuda(), torch.ones(2, 4).cuda()
     with torch.autocast("cuda"):
@@ -25,6 +36,8 @@ def autocast_runs_losses_in_float32() -> None:
         assert F.mse_loss(outputs, inputs).dtype == torch.float32
         assert F.softmax(outputs, 1).dtype == torch.float32
         assert F.relu(outputs).dtype == torch.float16
+        assert (outputs + inputs).dtype == torch.float32
+        assert torch.cat([outputs, inputs]).dtype == torch.float32
         raises(RuntimeError, "unsafe to autocast", lambda: F.binary_cross_entropy(torch.sigmoid(outputs), inputs))
 
 

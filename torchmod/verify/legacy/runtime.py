@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import Tensor
@@ -78,9 +77,23 @@ def legacy_runtime(profile: str) -> Iterator[Counter[str]]:
     fired.clear()
     with ExitStack() as stack:
         if profile == "0.3":
-            stack.enter_context(patch.object(torch.autograd, "Variable", variables.Variable))
-            stack.enter_context(patch.object(Tensor, "__iter__", numbers.parts))
+            stack.enter_context(replaced(torch.autograd, "Variable", variables.Variable))
+            stack.enter_context(replaced(Tensor, "__iter__", numbers.parts))
             volatile = property(variables.is_volatile, variables.set_volatile)
-            stack.enter_context(patch.object(Tensor, "volatile", volatile, create=True))
+            stack.enter_context(replaced(Tensor, "volatile", volatile))
         stack.enter_context(OldMeaning(profile))
         yield fired
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """An attribute of a class or module, replaced for a while."""
+    has_own, before = name in vars(owner), vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if has_own:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torchmod.verify.simulated.adapting import without_mkldnn
 from torchmod.verify.simulated.tags import index_of
 
 HALVES = (torch.float16, torch.bfloat16)
@@ -36,6 +37,7 @@ WIDEST = words("addcdiv addcmul atan2 bilinear cross dot grid_sample index_put s
 """What CUDA runs in the widest dtype of the operands."""
 UNCHANGED = words("adaptive_avg_pool3d avg_pool3d max_pool3d max_unpool2d max_unpool3d pad trace")
 """What CUDA runs in the dtype that comes in, and the CPU would not."""
+RECURRENT = words("gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell")
 UNSAFE = "binary_cross_entropy"
 
 
@@ -57,10 +59,15 @@ def call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
             "or torch.nn.BCEWithLogitsLoss.  binary_cross_entropy_with_logits and BCEWithLogits are\n"
             "safe to autocast."
         )
-    if "out" not in kwargs and (name in SINGLE or (name in WIDEST and has_single(args))):
-        args, kwargs = in_single(args), in_single(kwargs)
+    if "out" in kwargs or name in UNCHANGED:
         return with_lower_precision(func, args, kwargs, enabled=False)
-    return with_lower_precision(func, args, kwargs, enabled="out" not in kwargs and name not in UNCHANGED)
+    if name in RECURRENT:
+        half = torch.get_autocast_dtype("cuda")
+        return without_mkldnn(func, cast(args, (torch.float32,), half), cast(kwargs, (torch.float32,), half))
+    if name in SINGLE or (name in WIDEST and has_single(args)):
+        args, kwargs = cast(args, HALVES, torch.float32), cast(kwargs, HALVES, torch.float32)
+        return with_lower_precision(func, args, kwargs, enabled=False)
+    return with_lower_precision(func, args, kwargs, enabled=True)
 
 
 def with_lower_precision(
@@ -77,14 +84,14 @@ def with_lower_precision(
         torch.set_autocast_dtype("cpu", before[1])
 
 
-def in_single(value: Any) -> Any:
-    """The arguments, with what is in half precision on a device in float32."""
+def cast(value: Any, dtypes: tuple[torch.dtype, ...], dtype: torch.dtype) -> Any:
+    """The arguments, with what is on a device in one of the dtypes in another one."""
     if isinstance(value, Tensor):
-        return value.float() if value.dtype in HALVES and index_of(value) is not None else value
-    if isinstance(value, list | tuple) and type(value) in (list, tuple):
-        return type(value)(in_single(item) for item in value)
+        return value.to(dtype) if value.dtype in dtypes and index_of(value) is not None else value
+    if type(value) in (list, tuple):
+        return type(value)(cast(item, dtypes, dtype) for item in value)
     if isinstance(value, dict):
-        return {key: in_single(item) for key, item in value.items()}
+        return {key: cast(item, dtypes, dtype) for key, item in value.items()}
     return value
 
 

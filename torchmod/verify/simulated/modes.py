@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.utils._device import DeviceContext
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchmod.verify.simulated import autocast
+from torchmod.verify.simulated.adapting import ADAPTERS
 from torchmod.verify.simulated.machine import Index, machine
 from torchmod.verify.simulated.moves import use_device
 from torchmod.verify.simulated.placement import operands_of, place_of, rule_of, tensors_in
@@ -25,6 +26,11 @@ PINNED = "_torchmod_pinned"
 autograd: Any = torch.autograd
 ACCESSORS = {"__get__", "__set__"}
 """Reading and setting attributes makes nothing new."""
+FACTORIES = {
+    *("arange", "empty", "eye", "full", "linspace", "logspace", "ones"),
+    *("rand", "randint", "randn", "randperm", "range", "zeros"),
+}
+"""Functions for which a tensor is only a number."""
 
 
 class Tracking(TorchDispatchMode):
@@ -56,8 +62,8 @@ def run(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> 
         keywords["pin_memory"] = False
     rule = rule_of(operator)
     index = place_of(operator, operands_of(arguments, keywords), request, wanted)
-    if operator.namespace != "aten":  # it may be written in Python, and ask its operands where they are
-        with Tracking():
+    if operator.namespace != "aten" and all(is_plain(tensor) for tensor in tensors_in((arguments, keywords))):
+        with Tracking():  # it may be written in Python, and ask its operands where they are
             result = operator.redispatch(CPU_KEYS, *arguments, **keywords)
     elif rule.draws and index is not None and keywords.get("generator") is None:
         with machine.drawing_on(index):
@@ -73,6 +79,11 @@ def run(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> 
     return result
 
 
+def is_plain(tensor: Tensor) -> bool:
+    """Whether a tensor is neither quantized nor of another library."""
+    return torch._C._dispatch_keys(tensor).has(torch._C.DispatchKey.CPU)
+
+
 class Ambient(TorchFunctionMode):
     """Above autograd, for each function of torch: remember for which device it works while it runs.
 
@@ -83,13 +94,17 @@ class Ambient(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is torch.device:
             return device_from(args, kwargs)
-        if getattr(func, "__name__", "") in ACCESSORS:
+        name = getattr(func, "__name__", "")
+        if name in ACCESSORS:
             return func(*args, **kwargs)
+        if name in ADAPTERS:
+            args, kwargs = ADAPTERS[name](args, kwargs)
         device = kwargs.get("device")
         if isinstance(device, int):
             device = device_at(index_for(device))
             kwargs = {**kwargs, "device": device}
-        ambient = ambient_of(args, kwargs, device)
+        operands = () if name in FACTORIES else (args, kwargs)
+        ambient = ambient_of(tensors_in(operands), device)
         if isinstance(kwargs.get("generator"), torch._C.Generator):
             check_generator(kwargs["generator"], ambient)
         local = machine.local
@@ -110,10 +125,10 @@ def device_from(args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device:
     return torch.device(*args, **kwargs)
 
 
-def ambient_of(args: tuple[Any, ...], kwargs: dict[str, Any], device: Any) -> Index:
+def ambient_of(operands: Iterable[Tensor], device: Any) -> Index:
     """For which device a call works: that of an operand, else the one that it names, else the default."""
     seen = False
-    for tensor in tensors_in((args, kwargs)):
+    for tensor in operands:
         seen = True
         index = index_of(tensor)
         if index is not None:
@@ -160,11 +175,11 @@ def track_new_threads() -> None:
     def start_tracked(self: threading.Thread) -> None:
         run_thread = self.run
 
-        def run() -> None:
+        def run_tracked() -> None:
             with tracked():
                 run_thread()
 
-        self.run = run  # type: ignore[method-assign]
+        self.run = run_tracked  # type: ignore[method-assign]
         start(self)
 
     threading.Thread.start = start_tracked  # type: ignore[method-assign]

@@ -42,6 +42,7 @@ def install_core() -> None:
         _cuda_isCurrentStreamCapturing=lambda: False,
         _cuda_sleep=lambda cycles: None,
         _cuda_canDeviceAccessPeer=lambda here, there: True,
+        _cuda_getArchFlags=lambda: "sm_80",
         _cuda_getCurrentRawStream=lambda index: 0,
     )
     replace(

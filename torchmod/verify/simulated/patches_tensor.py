@@ -49,8 +49,8 @@ def install() -> None:
         is_shared=is_shared,
         record_stream=record_stream,
     )
-    movers = (to, cuda, cpu, to_type, type_as, new, new_tensor, numpy, __array__, pin_memory, share_memory_)
-    replace(Tensor, **{mover.__name__.replace("to_type", "type"): overridable(mover) for mover in movers})
+    methods = (to, cuda, cpu, type_as, new, new_tensor, numpy, __array__, pin_memory, share_memory_, apply_, map_)
+    replace(Tensor, type=overridable(to_type), **{method.__name__: overridable(method) for method in methods})
     replace(torch._C._nn, _parse_to=parse_to)
 
 
@@ -86,6 +86,21 @@ def is_shared(self: Tensor) -> bool:
 
 def record_stream(self: Tensor, stream: Any) -> None:
     """Nothing: there is no stream in which something could still be running."""
+
+
+def apply_(self: Tensor, function: Any) -> Tensor:
+    return on_cpu_only(self, "apply_")(self, function)  # type: ignore[no-any-return]
+
+
+def map_(self: Tensor, other: Tensor, function: Any) -> Tensor:
+    return on_cpu_only(self, "map_")(self, other, function)  # type: ignore[no-any-return]
+
+
+def on_cpu_only(self: Tensor, name: str) -> Any:
+    """The method of torch; raises as it does on a device."""
+    if index_of(self) is not None:
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+    return getattr(_base, name)
 
 
 def set_grad(self: Tensor, value: Tensor | None) -> None:
@@ -162,6 +177,9 @@ def to_type(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
     index = index_of(self) if device is None else index_for(device)
+    if self.is_sparse:  # its parts say where it is
+        made: Tensor = _base.new(self, *args)
+        return made
     if args and isinstance(args[0], Tensor):
         if type_name(args[0]) != type_name(self):
             raise TypeError(f"expected {type_name(self)} (got {type_name(args[0])})")

@@ -53,10 +53,6 @@ LIKE = {
 HOST_ARGUMENTS = {
     **{operator: {1} for operator in INDEXING},
     aten._pack_padded_sequence.default: {1},
-    aten._ctc_loss.default: {1},
-    aten._ctc_loss.Tensor: {1, 2, 3},
-    aten._ctc_loss_backward.default: {2},
-    aten._ctc_loss_backward.Tensor: {2, 3, 4},
 }
 """Arguments that may be on the CPU while the others are on a device."""
 HOST_RESULTS = {aten._pack_padded_sequence.default: {1}}
@@ -133,12 +129,11 @@ def common_device(operator: OpOverload, operands: list[Operand]) -> Index:
     rule = rule_of(operator)
     first: Operand | None = None
     for operand in operands:
-        place, tensor, index = operand
-        if index is None and place not in rule.written and (place in rule.host or not tensor.dim()):
+        if may_join(rule, operand):
             continue
         if first is None:
             first = operand
-        elif index != first[2]:
+        elif operand[2] != first[2]:
             if not in_backward():
                 raise RuntimeError(disagreement(operator, first, operand))
             if first[2] is None:  # zeros that the engine made belong where they are used
@@ -148,6 +143,12 @@ def common_device(operator: OpOverload, operands: list[Operand]) -> Index:
             f"'lengths' argument should be a 1D CPU int64 tensor, but got 1D {device_at(operands[1][2])} Long tensor"
         )
     return first[2] if first is not None else None
+
+
+def may_join(rule: Rule, operand: Operand) -> bool:
+    """Whether an operand is on the CPU and may be so while others are on a device."""
+    place, tensor, index = operand
+    return index is None and place not in rule.written and (place in rule.host or not tensor.dim())
 
 
 def in_backward() -> bool:
