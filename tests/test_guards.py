@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from torchmod.edits import apply
 from torchmod.guards import GuardError, Shift, check_python, check_text, same
 from torchmod.imports import preludes
-from torchmod.model import Edit, Need, Span, Unreadable
+from torchmod.model import Edit, Need, Span, Unreadable, Wrapper
 from torchmod.names import Names
 from torchmod.regions import start_of, wrap
 from torchmod.source import Source
@@ -322,6 +322,25 @@ def test_a_region_under_with_passes(text: str, newline: str) -> None:
         for first in range(len(block)):
             edits, _ = wrap(source, names, block[first], block[-1], "with torch.no_grad():")
             check(source, edits)
+
+
+@pytest.mark.parametrize(
+    ("text", "region"),
+    [
+        ("«|with a:\n    »f()\n«|    »g()\n", "f()"),
+        ("«|with a:\n    »f()\n«|    »g()\nx\n", "f()\ng()\nx"),
+        ("f()\n«|with a:\n    »g()\n", "f()\ng()"),
+        ("«|with b:\n    »f()\n", "f()"),
+        ("«|with a: pass\n»f()\n", "f()"),
+    ],
+)
+def test_a_header_over_other_statements_than_the_chosen_ones_is_refused(text: str, region: str) -> None:
+    old_text, edits = shown(HEAD + text)
+    old, new = Source("x.py", old_text), Source("x.py", apply(old_text, edits))
+    names, at = Names(old.parse()), old_text.index(region, len(HEAD))
+    wrapper = Wrapper("with a:", Span(at, at + len(region)))
+    with pytest.raises(GuardError, match="statements that it was meant for"):
+        check_python(old, names, new, Names(new.parse()), edits, wrappers=[wrapper])
 
 
 def test_a_region_that_swallows_a_string_is_refused() -> None:

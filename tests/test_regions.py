@@ -48,7 +48,7 @@ def checked(source: Source, names: Names, first: ast.stmt, last: ast.stmt) -> st
     tree = new.parse()
     assert ast.dump(tree) == ast.dump(expected(source.text, names.tree, first, last))
     if not names.stars:
-        check_python(source, names, new, Names(tree), edits)
+        check_python(source, names, new, Names(tree), edits, wrappers=[wrapper])
     return new.text
 
 

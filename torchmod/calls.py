@@ -137,6 +137,11 @@ class Call(Subject):
         self.doubt = doubt
         self._callee = found
 
+    @property
+    def called(self) -> tuple[str, ...]:
+        """Every qualified name that may be called; empty where nothing is known."""
+        return tuple(sorted(self._callee.resolved.names))
+
     # the arguments
 
     @cached_property
@@ -206,7 +211,7 @@ class Call(Subject):
             return ()
         written = self.module.source.of(self.node.func)
         written = written if len(written) < 60 and "\n" not in written else written[:57].split("\n")[0] + "..."
-        steps = [f"`{written}` is {self.name}", *self._callee.through]
+        steps = [f"`{written}` is {' or '.join(self.called)}", *self._callee.through]
         root = self.node.func
         while isinstance(root, ast.Attribute):
             root = root.value

@@ -6,15 +6,20 @@ import contextlib
 import os
 import re
 import stat
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from fnmatch import translate
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmod.model import TorchmodError
 
 if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec, PathSpec
+
     from torchmod.settings import Settings
+
+    _Rules = tuple[str, GitIgnoreSpec, PathSpec[Any]]
 
 PYTHON = (".py", ".pyw")
 _SCRIPT = re.compile(rb"#!.*\bpython")
@@ -179,7 +184,7 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 class _Ignored:
     """What git ignores in a folder: the rules of the repository's ``.gitignore`` files from the root down to it."""
 
-    def __init__(self, root: str | None = None, rules: tuple[_Rule, ...] = ()) -> None:
+    def __init__(self, root: str | None = None, rules: tuple[_Rules, ...] = ()) -> None:
         self.root = root
         """The repository's folder; None where we are in none."""
         self._rules = rules
@@ -200,22 +205,19 @@ class _Ignored:
 
     def enter(self, folder: str) -> _Ignored:
         """The rules inside a folder; a repository within another one has its own."""
-        own = [os.path.join(folder, ".gitignore")]
+        own = _rules(os.path.join(folder, ".gitignore"), folder)
         if _is_root(folder):
-            own.insert(0, os.path.join(folder, ".git", "info", "exclude"))
-            return _Ignored(folder, tuple(rule for file in own for rule in _rules(file, folder)))
-        if self.root is None or not os.path.isfile(own[0]):
-            return self
-        return _Ignored(self.root, (*self._rules, *_rules(own[0], folder)))
+            return _Ignored(folder, (*_rules(os.path.join(folder, ".git", "info", "exclude"), folder), *own))
+        return self if self.root is None or not own else _Ignored(self.root, (*self._rules, *own))
 
     def matches(self, path: str, *, folder: bool) -> bool:
         """Whether git ignores a path: the last rule for it decides, and those of deeper folders come last."""
-        name = os.path.basename(path)
-        for rule in reversed(self._rules):
-            if (folder or not rule.folders_only) and path.startswith(rule.base):
-                text = path[len(rule.base) :].replace(os.sep, "/") if rule.anchored else name
-                if rule.match(text):
-                    return not rule.negated
+        for base, for_files, for_folders in reversed(self._rules):
+            if path.startswith(base):
+                relative = path[len(base) :].replace(os.sep, "/")
+                found = for_folders.check_file(f"{relative}/") if folder else for_files.check_file(relative)
+                if found.include is not None:
+                    return bool(found.include)
         return False
 
     def covers(self, path: str, *, folder: bool) -> bool:
@@ -231,69 +233,21 @@ def _is_root(folder: str) -> bool:
     return os.path.lexists(os.path.join(folder, ".git"))
 
 
-class _Rule(NamedTuple):
-    """One line of a ``.gitignore``. ``base`` is its folder, with a separator at the end."""
+def _rules(file: str, folder: str) -> tuple[_Rules, ...]:
+    """The rules of a file, with its folder; one that cannot be read, or holds none, gives nothing."""
+    try:
+        with open(file, encoding="utf-8-sig", errors="surrogateescape") as text:
+            lines = [line for line in text.read().split("\n") if line.strip() and not line.startswith("#")]
+    except OSError:
+        return ()
+    if not lines:
+        return ()
+    from pathspec import GitIgnoreSpec, PathSpec  # a start without it is faster
 
-    base: str
-    match: Callable[[str], object]
-    anchored: bool
-    folders_only: bool
-    negated: bool
-
-
-def _rules(file: str, folder: str) -> Iterator[_Rule]:
-    """The rules of a file; one that cannot be read has none."""
-    base = os.path.join(folder, "")
-    with contextlib.suppress(OSError), open(file, encoding="utf-8-sig", errors="surrogateescape") as lines:
-        for line in lines:
-            body = re.fullmatch(r"(!?)((?:\\.|[^\\])*?)(/?) *\n?", line)  # an escaped blank at the end counts
-            if body is not None and body[2] and not line.startswith("#"):
-                yield _Rule(base, _wildmatch(body[2]), "/" in body[2], body[3] == "/", body[1] == "!")
-
-
-_PART = (
-    r"(?s)(?P<folders>(?:^|(?<=/))\*\*+/)|(?P<rest>(?:^|(?<=/))\*\*+\Z)|(?P<some>\*+)|(?P<one>\?)"
-    r"|\[(?P<negated>[!^]?)(?P<members>\]?(?:\[:\w+:\]|\\.|[^\]\\])*)\]|(?P<unclosed>\[)|\\?(?P<plain>.)"
-)
-_NOTHING = "(?!)"
-_EXPRESSIONS = {"folders": "(?:.*/)?", "rest": ".*", "some": "[^/]*", "one": "[^/]", "unclosed": _NOTHING}
-_MEMBERS = r"(?s)\[:(\w+):\]|\\?(.)(?:-\\?(.))?"
-_KINDS = {
-    "alpha": "a-zA-Z",
-    "digit": "0-9",
-    "alnum": "a-zA-Z0-9",
-    "upper": "A-Z",
-    "lower": "a-z",
-    "space": r"\s",
-    "blank": r" \t",
-    "xdigit": "0-9a-fA-F",
-    "punct": r"!-/:-@\[-`{-~",
-    "print": " -~",
-    "graph": "!-~",
-    "cntrl": r"\x00-\x1f\x7f",
-}
-
-
-def _wildmatch(pattern: str) -> Callable[[str], object]:
-    """What a pattern of git matches; most need no regular expression, which would cost more than they save."""
-    special = [at for at, character in enumerate(pattern) if character in "*?[\\"]
-    if not special:
-        return pattern.removeprefix("/").__eq__
-    if special == [0] and pattern[0] == "*" and "/" not in pattern:
-        return lambda name: name.endswith(pattern[1:])
-    return re.compile("".join(map(_expression, re.finditer(_PART, pattern.removeprefix("/")))) + r"\Z", re.DOTALL).match
-
-
-def _expression(part: re.Match[str]) -> str:
-    """A part of a pattern as a regular expression."""
-    if part["members"] is None:
-        return _EXPRESSIONS.get(part.lastgroup or "") or re.escape(part["plain"])
-    choices = []
-    for kind, first, last in re.findall(_MEMBERS, part["members"]):
-        if kind and kind not in _KINDS:
-            return _NOTHING
-        span = f"{re.escape(first)}-{re.escape(last)}" if first <= last else re.escape(first)
-        choices.append(_KINDS.get(kind) or span)
-    if part["negated"]:
-        return f"[^/{''.join(choices)}]"
-    return f"(?!/)[{''.join(choices)}]" if choices else _NOTHING
+    patterns: list[Any] = []
+    for line in lines:
+        with contextlib.suppress(ValueError, re.error), warnings.catch_warnings():  # git passes over it too
+            warnings.simplefilter("ignore")
+            patterns += GitIgnoreSpec.from_lines([line.removesuffix("\r")]).patterns
+    # for a folder the last rule decides, and GitIgnoreSpec gives `!*/` too little weight; below it, it is right
+    return ((os.path.join(folder, ""), GitIgnoreSpec(patterns), PathSpec(patterns)),)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from torchmod.edits import apply
-from torchmod.model import Edit, Span, Unreadable
+from torchmod.model import Edit, Span, Unreadable, Wrapper
 from torchmod.names import Names
 from torchmod.regions import start_of
 from torchmod.source import Source
@@ -70,13 +70,24 @@ class Shift:
         return self._real[low : bisect_right(self._real_starts, span.end)]
 
 
-def check_python(old: Source, old_names: Names, new: Source, new_names: Names, edits: Sequence[Edit]) -> None:
+def check_python(  # noqa: PLR0913
+    old: Source,
+    old_names: Names,
+    new: Source,
+    new_names: Names,
+    edits: Sequence[Edit],
+    *,
+    wrappers: Sequence[Wrapper] = (),
+) -> None:
     """All guards for one pass over a Python file; raises GuardError."""
     check_text(old, new, edits)
     shift = Shift(edits)
     _check_compiles(old_names.tree, new_names.tree)
     _check_words(old, new, shift)
-    _Trees(old, new, shift).check(old_names.tree, new_names.tree)
+    trees = _Trees(old, new, shift)
+    trees.check(old_names.tree, new_names.tree)
+    for wrapper in wrappers:
+        trees.check_wrapper(wrapper, old_names.tree, new_names.tree)
     _check_names(old_names, new_names)
     _check_comments(old, new, shift)
 
@@ -193,6 +204,20 @@ class _Trees:
         pairs: list[tuple[ast.AST, ast.AST]] = [(old, new)]
         while pairs:
             pairs += self._pair(*pairs.pop())
+
+    def check_wrapper(self, wrapper: Wrapper, old: ast.Module, new: ast.Module) -> None:
+        """The statements of a wrapped region, and no others, stand under the new header."""
+        blocks = _blocks(old)
+        region = {statement for statement in blocks if _extent(self._old, statement) in wrapper.region}
+        outer = [statement for statement in region if blocks[statement][0] not in region]
+        wanted = sorted(self._shift.span(_extent(self._old, statement)).start for statement in outer)
+        for node in ast.walk(new):
+            if not isinstance(node, ast.With | ast.AsyncWith) or not self._new.of(node).startswith(wrapper.header):
+                continue
+            if [start_of(self._new, statement) for statement in node.body] == wanted:
+                return
+        line = self._old.line_at(wrapper.region.start)
+        raise GuardError(f"line {line}: `{wrapper.header}` would not be over the statements that it was meant for")
 
     def _pair(self, old: ast.AST, new: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
         """Compare two nodes that stand for each other; gives the pairs below them that are still to be compared."""

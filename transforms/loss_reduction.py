@@ -7,7 +7,7 @@ Flags given by position are found by each loss's own signature, and so are those
 `super().__init__`. The name that only torch 0.4.1 had, "elementwise_mean", becomes "mean".
 
 Safe where the flags are written out, or are expressions that can only be True or False. A flag that is some other
-expression becomes a conditional, and that is unsafe: None used to count as True. What has a `size_average` of its own,
+expression becomes a conditional, and that is unsafe: None counts as True there. What has a `size_average` of its own,
 such as a focal loss of yours or the SSIM of another library, is left.
 """
 
@@ -31,26 +31,34 @@ OLD_MEAN = "elementwise_mean"
 def loss_reduction(call: Call) -> Iterator[Finding]:
     present = [flag for flag in FLAGS if call.has(flag)]
     if not call.name:
-        yield call.report(call.doubt or "its `size_average` is not that of a loss of torch")
+        yield call.report(stranger(call))
         return
     if not present:
         yield from old_mean(call)
         return
-    hidden = what_unpacking_hides(call)
-    if hidden:
-        yield call.report(hidden)
-        return
-    flags = {flag: call.literal(flag) for flag in present}
-    if call.module.versions.written_for and None in flags.values() and call.module.versions.written_for < (0, 4, 1):
-        yield call.report("before torch 0.4.1 a flag of None counted as False: choose `reduction` by hand")
+    reason = obstacle(call, present)
+    if reason:
+        yield call.report(reason)
         return
     message = f"replace {' and '.join(f'`{flag}`' for flag in present)} by `reduction`"
+    flags = {flag: call.literal(flag) for flag in present}
     if all(value is None or isinstance(value, bool) for value in flags.values()):
         reduction = reduction_for(flags.get("size_average"), flags.get("reduce"))
         put = {"reduction": [call.quoted(reduction)]} if reduction else {}
         yield call.safe_fix(message, call.rewrite(drop=present, put=put))
         return
     yield from conditional(call, present, message)
+
+
+def stranger(call: Call) -> str:
+    """Why a call with a flag of that name is left, when it is not known to be a loss of torch."""
+    handing_on = {"functools.partial", "builtins.dict"}
+    if handing_on & set(call.called):
+        return "its arguments may be handed on to a loss"
+    own = " and ".join(f"`{name.rpartition(':')[2]}`" for name in call.called if ":" in name)
+    if own:
+        return f"{own} is the project's own: what becomes of its `size_average` is its own business"
+    return call.doubt or f"{' or '.join(call.called)} is not a loss of torch"
 
 
 def old_mean(call: Call) -> Iterator[Finding]:
@@ -60,33 +68,41 @@ def old_mean(call: Call) -> Iterator[Finding]:
         yield call.safe_fix(f'replace "{OLD_MEAN}" by "mean"', call.rewrite(put=put))
 
 
-def what_unpacking_hides(call: Call) -> str:
-    """Why the flags cannot all be seen, or nothing."""
+def obstacle(call: Call, present: Sequence[str]) -> str:
+    """Why the flags of a loss cannot be judged or replaced, or nothing."""
     stars, double_stars = call.unpacks
     if double_stars:
         return "its `**` argument may hold another flag"
     # what is before a named `size_average` cannot reach further than its place, and `reduce` comes later
     if stars and not (call.has("size_average") and not call.by_place("size_average")):
         return "its `*` argument may hold another flag"
+    for flag in present:
+        if flag not in call.signature.parameters:
+            return f"{call.name} has no `{flag}`: the call raises"
+    if call.has("reduction") and not call.moves_freely("reduction"):
+        return "`reduction` is computed by a call too, although the flags win over it"
+    written_for = call.module.versions.written_for
+    if written_for and written_for < (0, 4, 1) and None in [call.literal(flag) for flag in present]:
+        return "before torch 0.4.1 a flag of None counted as False: choose `reduction` by hand"
     return ""
 
 
 def conditional(call: Call, present: Sequence[str], message: str) -> Iterator[Finding]:
     """The findings for flags of which at least one is an expression."""
-    constants = [value for flag in present if not isinstance(value := call.literal(flag), ast.expr)]
+    expressions = [flag for flag in present if isinstance(call.literal(flag), ast.expr)]
+    constants = [call.literal(flag) for flag in present if flag not in expressions]
     if any(value is not None and not isinstance(value, bool) for value in constants):
         yield call.report("a flag is neither True nor False: choose `reduction` by hand")
         return
-    expressions = [flag for flag in present if isinstance(call.literal(flag), ast.expr)]
     if not all(call.moves_freely(flag) for flag in expressions) and not stays_in_place(call, present):
         yield call.report("a flag is computed by a call, and would be computed at another moment")
         return
     fix = call.rewrite(drop=present, put={"reduction": choice(call)})
-    if all(is_boolean(call.arguments[flag]) for flag in expressions):
+    if call.literal("reduce") is False or all(is_boolean(call.arguments[flag]) for flag in expressions):
         yield call.safe_fix(message, fix)
     else:
         names = " and ".join(f"`{call.source_of(flag)}`" for flag in expressions)
-        yield call.unsafe_fix(f"{message}; {names} must be True or False (None counted as True)", fix)
+        yield call.unsafe_fix(f"{message}; {names} must be True or False, and not None", fix)
 
 
 def stays_in_place(call: Call, present: Sequence[str]) -> bool:
