@@ -124,6 +124,7 @@ def test_an_edit_must_not_change_how_what_is_round_it_is_read(text: str) -> None
         "x = a«.data[0]|.item()» + 1",
         "x = a«.data.cpu()[0]|.item()» ** 2",
         "x = f(«|not »a, b)",
+        "x = f(«a|k»=«|1 if »b«, c=| else 2 if »d«| else 3»)",
         "x = f(«|*»a, b)",
         "«|y = »x",
         "x «+=|= x +» 1",

@@ -717,3 +717,277 @@ def test_no_claim_about_programs_made_by_chance_is_wrong_when_they_run() -> None
         assert wrong_claims(code, seed) == [], f"seed {seed}\n{code}"
         tried += 1
     assert tried > 400
+
+
+# Questions besides `resolve`
+
+
+def names_of(code: str, near: Neighbours | None = None) -> Names:
+    return Names(ast.parse(textwrap.dedent(code).strip()), near or Near())
+
+
+def loads(names: Names, name: str) -> list[ast.Name]:
+    found = [
+        n for n in ast.walk(names.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Load)
+    ]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+@pytest.mark.parametrize(
+    ("code", "doubt"),
+    [
+        ("def f(nn):\n    probe(nn.MSELoss)", "`nn` is a parameter of `f` (line 1)"),
+        ("lambda nn: probe(nn.MSELoss)", "`nn` is a parameter of a lambda (line 1)"),
+        ("for nn in x: pass\nprobe(nn)", "`nn` is assigned something that is not followed (line 1)"),
+        ("from unknown import *\nprobe(nn)", "`from unknown import *` (line 1) may define `nn`"),
+        ("import torch\ntorch.nn.L = 1\nprobe(torch.nn.L)", "`torch.nn.L` is replaced on line 2"),
+        ("probe(nn.MSELoss)", "`nn` is not defined in this file"),
+        ("nn = nn\nprobe(nn)", "`nn` is defined by itself"),
+        ("try: pass\nexcept E as nn: pass\nprobe(nn)", "`nn` is bound by a pattern or an exception (line 2)"),
+        ("probe(f())", "it is the result of an expression"),
+        ("from torch.nn import L\nglobals()['L'] = 1\nprobe(L)", "`L` is assigned through `globals()` (line 2)"),
+    ],
+)
+def test_a_doubt_says_why(code: str, doubt: str) -> None:
+    assert claim(code).doubt == doubt
+
+
+def test_all_meanings_are_told() -> None:
+    found = claim("import torch.nn as nn\nL = nn.MSELoss\nif maybe():\n    L = nn.L1Loss\nprobe(L)")
+    assert (found.names, found.doubt, found.only) == ({"torch.nn.MSELoss", "torch.nn.L1Loss"}, "", None)
+
+
+def test_names_are_known_besides_a_doubt() -> None:
+    found = claim("from torch.nn import MSELoss\nfrom unknown import *\nprobe(MSELoss)")
+    assert (found.names, found.only) == ({"torch.nn.MSELoss"}, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "public"),
+    [
+        ("torch.nn.modules.loss.MSELoss", "torch.nn.MSELoss"),
+        ("torch.nn.modules.MSELoss", "torch.nn.MSELoss"),
+        ("torch.nn.modules.loss.MSELoss.forward", "torch.nn.MSELoss.forward"),
+        ("torch.nn.modules.loss._Loss", "torch.nn.modules.loss._Loss"),
+        ("torch.nn.functional.mse_loss", "torch.nn.functional.mse_loss"),
+        ("own.torch.nn.modules.loss.MSELoss", "own.torch.nn.modules.loss.MSELoss"),
+        ("torch.nn.modules", "torch.nn.modules"),
+    ],
+)
+def test_the_public_name_of_what_torch_keeps_deeper(name: str, public: str) -> None:
+    assert canonical(name) == public
+
+
+def test_the_public_name_is_the_same_object_in_the_installed_torch() -> None:
+    torch = pytest.importorskip("torch", reason="compares with an installed torch")
+    seen = 0
+    for path in [name for name in sys.modules if name.startswith("torch.nn.modules")]:
+        for name, value in vars(sys.modules[path]).items():
+            public = canonical(f"{path}.{name}")
+            if public.startswith("torch.nn.modules") or not hasattr(torch.nn, name):
+                continue
+            assert getattr(torch.nn, name) is value, (path, name)
+            seen += 1
+    assert seen > 100
+
+
+def test_what_is_replaced_is_known_by_its_public_name() -> None:
+    assert claim("import torch.nn as nn\nnn.modules.loss.MSELoss = 1\nprobe(nn.MSELoss)").only is None
+
+
+@pytest.mark.parametrize("call", ["monkeypatch.setattr(nn, 'MSELoss', L)", "mock.patch.object(nn, 'MSELoss')"])
+def test_what_a_test_patches_is_not_claimed(call: str) -> None:
+    assert claim(f"import torch.nn as nn\n{call}\nprobe(nn.MSELoss)").only is None
+    assert claim(f"import torch.nn as nn\n{call}\nprobe(nn.L1Loss)").only == "torch.nn.L1Loss"
+
+
+@pytest.mark.parametrize(
+    ("code", "defined"),
+    [
+        ("class A: pass\nA", True),
+        ("def A(): pass\nA", True),
+        ("from unknown import *\nclass A: pass\nA", True),
+        ("class A: pass\nB = A\nB", False),
+        ("class A: pass\nclass A: pass\nA", False),
+        ("class A: pass\nfrom unknown import *\nA", False),
+        ("class A: pass\nA.__init__ = f\nA", False),
+        ("class A: pass\ndel A\nA", False),
+        ("if x:\n    class A: pass\nA", True),
+        ("import A\nA", False),
+    ],
+)
+def test_a_definition_is_the_only_thing_that_a_name_can_mean(code: str, defined: bool) -> None:
+    names = names_of(code)
+    last = names.tree.body[-1]
+    assert isinstance(last, ast.Expr)
+    found = names.definition(last.value)
+    assert (found is not None) == defined
+    assert found is None or found.name == "A"
+
+
+def test_only_a_bare_name_has_a_definition() -> None:
+    names = names_of("class A: pass\nx.A")
+    assert names.definition(names.attributes[0]) is None
+
+
+def test_a_name_is_bound_where_a_scope_around_it_binds_it() -> None:
+    code = """
+        import a
+        def f(b):
+            [c for c in b]
+            return a, b, c, sum, __file__
+        class D:
+            e = 1
+            def m(self):
+                return e, D
+    """
+    names = names_of(code)
+    assert {
+        name: names.is_bound(loads(names, name)[-1]) for name in ("a", "b", "sum", "__file__", "D")
+    } == dict.fromkeys(("a", "b", "sum", "__file__", "D"), True)
+    assert [names.is_bound(node) for node in loads(names, "c")] == [True, False]
+    assert not names.is_bound(loads(names, "e")[0])
+
+
+def test_any_name_may_be_bound_by_a_star_import() -> None:
+    names = names_of("from unknown import *\nnn")
+    assert names.is_bound(loads(names, "nn")[0])
+
+
+def test_a_name_is_free_where_nothing_in_the_file_binds_or_uses_it() -> None:
+    names = names_of("import a.b as c\ndef f(d):\n    for e in g: h.i = 1\n    del j")
+    taken = {name for name in "abcdefghijk" if not names.is_free(name)}
+    assert taken == set("cfdeghj")
+
+
+def test_the_lines_that_bind_a_name() -> None:
+    names = names_of("a = 1\ndef f():\n    a = 2\n    return a\nif a:\n    import a")
+    assert names.lines_of(loads(names, "a")[0]) == [3]
+    assert names.lines_of(loads(names, "a")[1]) == [1, 6]
+
+
+def test_the_statement_and_what_is_around_a_node() -> None:
+    names = names_of("class A:\n    def f(self):\n        x = [a(b) for b in c]\n")
+    node = loads(names, "a")[0]
+    statement, function = names.statement(node), names.enclosing(node, ast.FunctionDef | ast.Lambda)
+    assert isinstance(statement, ast.Assign)
+    assert isinstance(function, ast.FunctionDef)
+    assert names.enclosing(function, ast.ClassDef) is names.tree.body[0]
+    assert names.enclosing(function, ast.Lambda) is None
+    assert names.scope_made_by(function).bindings.keys() == {"self", "x"}
+    assert names.scope_of(function) is names.scope_made_by(names.tree.body[0])
+
+
+def test_calls_and_attributes_are_those_that_are_read() -> None:
+    names = names_of("@a.b\ndef f(x=c(d.e)):\n    g.h = f'{i(j)}'\ndel k.l\n")
+    assert sorted(ast.unparse(call) for call in names.calls) == ["c(d.e)", "i(j)"]
+    assert sorted(ast.unparse(attribute) for attribute in names.attributes) == ["a.b", "d.e"]
+
+
+@pytest.mark.parametrize(
+    ("code", "exported"),
+    [
+        ("import a, b.c\nfrom d import e as f\nclass G: pass\n_h = 1", {"a", "b", "f", "G"}),
+        ("__all__ = ['a', '_b']\nimport a, c\n_b = 1", {"a", "_b"}),
+        ("__all__ = ('a',)", {"a"}),
+        ("__all__ = []", set()),
+        ("__all__ = ['a']\n__all__ += ['b']", None),
+        ("__all__ = ['a']\n__all__.append('b')", None),
+        ("__all__ = [n for n in dir()]", None),
+        ("__all__ = ['a', b]", None),
+        ("__all__ = ['a']\nif x:\n    __all__ = ['b']", None),
+        ("if x:\n    __all__ = ['b']", None),
+        ("from unknown import *\na = 1", None),
+        ("from torch.nn import *\na = 1", {"a", "MSELoss", "L1Loss", "functional"}),
+        ("from unknown import *\n__all__ = ['a']", {"a"}),
+    ],
+)
+def test_what_a_star_import_of_a_file_binds(code: str, exported: set[str] | None) -> None:
+    assert names_of(code).exported() == exported
+
+
+# No recursion, no more than linear time
+
+
+class Shallow:
+    """Only so many more frames are allowed inside."""
+
+    def __enter__(self) -> None:
+        self._limit = sys.getrecursionlimit()
+        frame, depth = sys._getframe(), 0
+        while frame.f_back is not None:
+            frame, depth = frame.f_back, depth + 1
+        sys.setrecursionlimit(depth + 150)
+
+    def __exit__(self, *_: object) -> None:
+        sys.setrecursionlimit(self._limit)
+
+
+PLACE = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
+
+
+def test_a_chain_of_5000_attributes_and_calls_is_no_recursion() -> None:
+    attributes: ast.expr = ast.Name("torch", ast.Load(), **PLACE)
+    calls: ast.expr = ast.Name("torch", ast.Load(), **PLACE)
+    for _ in range(5000):
+        attributes = ast.Attribute(attributes, "a", ast.Load(), **PLACE)
+        calls = ast.Call(ast.Attribute(calls, "a", ast.Load(), **PLACE), [], [], **PLACE)
+    tree = ast.parse("import torch")
+    tree.body += [ast.Expr(attributes, **PLACE), ast.Expr(calls, **PLACE)]
+    with Shallow():
+        names = Names(tree)
+        found, called = names.resolve(attributes), names.resolve(calls)
+    assert found.only == "torch" + ".a" * 5000
+    assert called.only is None
+    assert len(names.calls) == 5000
+
+
+def test_5000_branches_of_an_if_are_no_recursion() -> None:
+    inner = ast.parse("probe(torch)").body
+    last = inner[0]
+    for _ in range(5000):
+        inner = [ast.If(ast.Name("a", ast.Load(), **PLACE), [ast.Pass(**PLACE)], inner, **PLACE)]
+    tree = ast.parse("import torch")
+    tree.body += inner
+    assert isinstance(last, ast.Expr)
+    assert isinstance(last.value, ast.Call)
+    with Shallow():
+        names = Names(tree)
+        assert names.qualified(last.value.args[0]) == "torch"
+        assert names.statement(last.value.args[0]) is last
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner, other: ast.IfExp(other, inner, other, **PLACE),
+        lambda inner, other: ast.BoolOp(ast.Or(), [other, inner], **PLACE),
+        lambda inner, other: ast.NamedExpr(ast.Name("b", ast.Store(), **PLACE), inner, **PLACE),
+    ],
+    ids=["conditional", "or", "walrus"],
+)
+@pytest.mark.parametrize(("depth", "expected"), [(16, "torch"), (1000, None)])
+def test_deep_expressions_are_given_up_without_recursion(around: Any, depth: int, expected: str | None) -> None:
+    expression: ast.expr = ast.Name("torch", ast.Load(), **PLACE)
+    for _ in range(depth):
+        expression = around(expression, ast.Name("torch", ast.Load(), **PLACE))
+    tree = ast.parse("import torch")
+    tree.body.append(ast.Expr(expression, **PLACE))
+    with Shallow():
+        assert Names(tree).qualified(expression) == expected
+
+
+def test_a_long_chain_of_aliases_is_given_up_without_recursion() -> None:
+    names = names_of("import torch\na0 = torch\n" + "".join(f"a{n + 1} = a{n}\n" for n in range(3000)))
+    with Shallow():
+        assert names.resolve_in_module("a3000").only is None
+        assert names.resolve_in_module("a5").only == "torch"
+
+
+def test_names_that_are_defined_by_each_other_take_linear_time() -> None:
+    size = 3000  # where each pair were tried, this would take minutes
+    code = "".join(f"a{n} = b{n * 7 % size} or a{(n + 1) % size}\n" for n in range(size))
+    code += "".join(f"b{n} = a{n * 3 % size} if c else b{n * 5 % size}\n" for n in range(size))
+    names = names_of(code)
+    with Shallow():
+        assert not any(names.resolve_in_module(f"{letter}{n}").only for letter in "ab" for n in range(size))

@@ -211,7 +211,7 @@ class Call(Subject):
             return ()
         written = self.module.source.of(self.node.func)
         written = written if len(written) < 60 and "\n" not in written else written[:57].split("\n")[0] + "..."
-        steps = [f"`{written}` is {' or '.join(self.called)}", *self._callee.through]
+        steps = [f"`{written}` is {' or '.join(self.called) or self.name}", *self._callee.through]
         root = self.node.func
         while isinstance(root, ast.Attribute):
             root = root.value

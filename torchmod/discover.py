@@ -54,6 +54,11 @@ def discover(paths: Sequence[str], settings: Settings, documents: Sequence[str] 
                 yield found._replace(path=shown(found.path))
 
 
+def is_excluded(path: str, settings: Settings) -> bool:
+    """Whether a file is excluded, or ignored by git; it need not be there."""
+    return _Walk(settings, ()).out_by_force(path, folder=False)
+
+
 def shown(path: str) -> str:
     """A path as it is printed: relative to the working directory, with ``/``."""
     with contextlib.suppress(ValueError):  # another drive
@@ -84,7 +89,7 @@ class _Walk:
             raise TorchmodError(f"{path or '``'}: there is no such file or folder") from None
         except OSError as error:
             raise TorchmodError(f"{path}: {error.strerror}") from None
-        if self._settings.force_exclude and self._out_by_force(path, folder=stat.S_ISDIR(mode)):
+        if self._settings.force_exclude and self.out_by_force(path, folder=stat.S_ISDIR(mode)):
             yield Found(path, "excluded")
         elif stat.S_ISDIR(mode):
             yield from self._folder(path)
@@ -95,7 +100,7 @@ class _Walk:
         else:
             yield Found(path, explicit=True)
 
-    def _out_by_force(self, path: str, *, folder: bool) -> bool:
+    def out_by_force(self, path: str, *, folder: bool) -> bool:
         """Whether what is named is left out all the same: it, or a folder above it, is excluded or ignored."""
         folders = os.path.dirname(os.path.relpath(path, self._settings.root or ".")).split(os.sep)
         if self._excluded(path) or any(self._excluded_name(folder) for folder in folders):

@@ -11,7 +11,7 @@ import ast
 import tokenize
 import warnings
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
@@ -193,6 +193,7 @@ class _Trees:
         self._shift = shift
         self._written = list(shift.written())
         self._at: dict[tuple[int, int], list[ast.AST]] = {}
+        self._ends: dict[int, set[int]] = defaultdict(set)
         self._blocks: dict[ast.AST, tuple[ast.AST, str]] = {}
 
     def check(self, old: ast.Module, new: ast.Module) -> None:
@@ -201,6 +202,7 @@ class _Trees:
             if hasattr(node, "lineno"):
                 span = _extent(self._new, node)
                 self._at.setdefault((span.start, span.end), []).append(node)
+                self._ends[span.start].add(span.end)
         pairs: list[tuple[ast.AST, ast.AST]] = [(old, new)]
         while pairs:
             pairs += self._pair(*pairs.pop())
@@ -279,6 +281,8 @@ class _Trees:
                 yield from self._carried(grandchild, _extent(self._old, grandchild))
             return
         candidates = [node for where in self._shift.spans(span) for node in self._located(where)]
+        if any(e.start == span.end < e.end for e in inner):  # it may go on in what the edit joins to it
+            candidates += self._longer(child, self._shift.span(span))
         candidates = [c for c in candidates if isinstance(c, ast.stmt) == isinstance(child, ast.stmt)]
         match = next((c for c in candidates if type(c) is type(child)), next(iter(candidates), None))
         if match is None:
@@ -298,6 +302,11 @@ class _Trees:
             else:
                 break
         return []
+
+    def _longer(self, child: ast.AST, span: Span) -> list[ast.AST]:
+        """The nodes of a child's kind that start where a span of the new text does and go on after it."""
+        ends = sorted(end for end in self._ends[span.start] if end > span.end)
+        return [node for end in ends for node in self._at[span.start, end] if type(node) is type(child)]
 
     def _broken(self, node: ast.AST) -> GuardError:
         line = getattr(node, "lineno", 1)

@@ -216,10 +216,10 @@ def _revision(outcome: Outcome) -> tuple[Revision, Source]:
 
 def _merged(earlier: Outcome, later: Outcome, made: Mapping[str, tuple[Revision, Source]]) -> Outcome:
     """What came of a file up to a round, as one outcome against the file as it was read."""
-    if (
-        later.status is not Status.OK and earlier.new is not None
-    ):  # what the earlier rounds agreed on, other files may rely on
-        return replace(earlier, status=Status.FAILED, reason=f"a further round was left out: {later.reason}")
+    if later.status is not Status.OK and earlier.new is not None:
+        # what the earlier rounds agreed on stays: other files may rely on it
+        reason = f"it keeps the fixes made so far, but a further round failed: {later.reason}"
+        return replace(earlier, status=Status.FAILED, reason=reason)
     findings = [*(f for f in earlier.findings if f.fixed), *(_moved(finding, made) for finding in later.findings)]
     merged = later
     if earlier.new is not None:

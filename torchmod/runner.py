@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from torchmod.discover import Found, discover, is_generated, is_python, matcher
+from torchmod.discover import Found, discover, is_excluded, is_generated, is_python, matcher
 from torchmod.model import UNUSED_SUPPRESSION, Outcome, Status
 from torchmod.prefilter import Prefilter
 from torchmod.selection import hears_unused, rows
@@ -83,7 +83,9 @@ def run_paths(paths: Sequence[str], settings: Settings, task: Task, progress: Pr
             continue
         run.outcomes.append(Outcome(found.path, Status.SKIPPED, reason))
     if waiting:
-        run.outcomes += _told(_run_files(waiting, settings, task, progress), settings)
+        outcomes = _told(_run_files(waiting, settings, task, progress), settings)
+        run.checked -= sum(outcome.status is not Status.OK for outcome in outcomes)
+        run.outcomes += outcomes
     run.outcomes.sort(key=lambda outcome: outcome.path)
     return run
 
@@ -92,8 +94,11 @@ def run_text(path: str, data: bytes, settings: Settings, task: Task) -> Run:
     """Look at one text, such as standard input, under the name of a file."""
     from torchmod.engine import Engine, Job
 
+    if settings.force_exclude and is_excluded(path, settings):
+        return Run([Outcome(path, Status.SKIPPED, "excluded")])
     engine = Engine(make_plan(settings, task))
-    return Run(_told([_look(engine, Job(path, data, is_python(path, data)))], settings), 1)
+    outcomes = _told([_look(engine, Job(path, data, is_python(path, data)))], settings)
+    return Run(outcomes, sum(outcome.status is Status.OK for outcome in outcomes))
 
 
 def _told(outcomes: list[Outcome], settings: Settings) -> list[Outcome]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from torchmod.model import Outcome
@@ -19,6 +18,8 @@ def diff(run: Run, *, colour: bool = False) -> bytes:
 
 
 def _file(outcome: Outcome, *, colour: bool) -> Iterator[str]:
+    import difflib
+
     before, after = _lines(outcome.old or b""), _lines(outcome.new or b"")
     names = _name(f"a/{outcome.path}"), _name(f"b/{outcome.path}")
     for index, line in enumerate(difflib.unified_diff(before, after, *names)):

@@ -44,7 +44,7 @@ def problems(run: Run, view: View) -> str:
         if outcome.status is Status.SKIPPED and view.verbose:
             lines.append(f"skipped {outcome.path}: {outcome.reason}\n")
         elif outcome.reason and outcome.status is not Status.SKIPPED:
-            word = {Status.FAILED: "failed", Status.UNREADABLE: "cannot look at"}.get(outcome.status, "note on")
+            word = "failed" if outcome.status is Status.FAILED else "cannot look at"
             lines.append(f"{paint(word, 'red', colour=view.colour)} {outcome.path}: {outcome.reason}\n")
     return "".join(lines)
 
@@ -60,7 +60,8 @@ def summary(run: Run, view: View) -> str:
     if fixed:
         verb = "would be fixed" if view.command == "diff" else "fixed"
         lines.append(f"{_count(len(fixed), 'finding')} {verb} in {_count(len(run.changed), 'file')}")
-    lines.append(_left(left, view))
+    if left.total() or not run.count(Status.UNREADABLE, Status.FAILED):
+        lines.append(_left(left, view))
     counts = [f"{_count(run.checked, 'file')} checked"]
     for status, word in ((Status.SKIPPED, "left out"), (Status.UNREADABLE, "unreadable"), (Status.FAILED, "failed")):
         number = run.count(status)
