@@ -10,7 +10,7 @@ from torchmod.calls import MAX_DEPTH, MAX_SPAN, Call, Callee, callee
 from torchmod.edits import apply
 from torchmod.knowledge.signature import Signature
 from torchmod.model import Applicability, Fix, Refused
-from torchmod.names import Names, Resolved
+from torchmod.names import Resolved
 from torchmod.source import Source
 from torchmod.subjects import Module
 
@@ -436,8 +436,7 @@ def test_the_evidence_says_what_the_name_means_and_where_it_is_bound() -> None:
 
 
 def test_long_evidence_is_cut() -> None:
-    one = call(f"f(1)\n{'x' * 80}(2)")
-    module = one.module
-    node = next(c for c in module.names.calls if c is not one.node)
-    found = Call("some-transform", module, node, callee(Names(module.tree), one.node), name="torch.g")
-    assert found.evidence[0] == f"`{'x' * 57}...` is torch.g"
+    module = Module.of(Source("x.py", f"{'x' * 80}(2)"))
+    found = Callee(Resolved(frozenset(["torch.g"])))
+    one = Call("some-transform", module, module.names.calls[0], found, name="torch.g")
+    assert one.evidence[0] == f"`{'x' * 57}...` is torch.g"

@@ -88,7 +88,7 @@ def test_the_summary_says_what_was_done_and_what_became_of_the_files() -> None:
         checked=4,
     )
     left_out = "4 files checked, 1 left out (-v), 1 unreadable, 1 failed\n"
-    assert text.summary(run, FIX) == f"2 findings fixed in 1 file\nnothing left to do\n{left_out}"
+    assert text.summary(run, FIX) == f"2 findings fixed in 1 file\n{left_out}"
     assert text.summary(run, DIFF).startswith("2 findings would be fixed in 1 file\n")
 
 

@@ -11,7 +11,7 @@ from torchmod.report.view import View
 from torchmod.runner import Run
 
 FORMAT_VERSION = 1
-_KINDS = {Status.SKIPPED: "skipped", Status.UNREADABLE: "unreadable", Status.FAILED: "failed"}
+_KINDS = {Status.SKIPPED: "skipped", Status.UNREADABLE: "skipped", Status.FAILED: "failed"}
 
 
 def as_json(run: Run) -> str:
