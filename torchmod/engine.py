@@ -25,6 +25,7 @@ from torchmod.model import (
     Span,
     Status,
     Unreadable,
+    Wrapper,
 )
 from torchmod.names import Names, Neighbours
 from torchmod.project import Project
@@ -193,7 +194,8 @@ class _File:
                 fix = finding.fix or Fix(())
                 spans = tuple(self._revision.origin(e.span) for e in fix.edits)
                 self._fixed.append((replace(finding, span=self._revision.origin(finding.span)), spans))
-            now = self._changed(now, edits)
+            wrappers = [wrapper for finding in accepted if finding.fix for wrapper in finding.fix.wrappers]
+            now = self._changed(now, edits, wrappers)
             found = self._find(now)
         names = ", ".join(sorted({f.transform for f in found if f.applicability in self._plan.levels}))
         raise guards.GuardError(f"the fixes never come to an end ({names})")
@@ -230,7 +232,7 @@ class _File:
             edits = _joined([*imports.preludes(now.source, now.tree, needs), *edits])
         return edits
 
-    def _changed(self, now: _Pass, edits: Sequence[Edit]) -> _Pass:
+    def _changed(self, now: _Pass, edits: Sequence[Edit], wrappers: Sequence[Wrapper] = ()) -> _Pass:
         """The next pass's text; raises GuardError when it must not be written."""
         try:
             text = apply(now.source.text, edits)
@@ -243,7 +245,7 @@ class _File:
         if now.names is None or after.names is None:
             guards.check_text(now.source, after.source, edits)
         else:
-            guards.check_python(now.source, now.names, after.source, after.names, edits)
+            guards.check_python(now.source, now.names, after.source, after.names, edits, wrappers=wrappers)
         self._revision = self._revision.then(edits)
         return after
 

@@ -1,24 +1,37 @@
-"""Values as plain data: what can be seen of a tensor, a module, an optimizer, a container, a file.
+"""Values as plain data: what can be seen of a tensor, a module, an optimizer, a container, any other object.
 
-A snapshot is a dictionary with a ``kind``: plain, tensor, array, module, optimizer, items, object, file, missing, cut.
+A snapshot is a dictionary with a ``kind``: plain, tensor, array, module, optimizer, items, object, code, cut (the value
+is one of those that hold it), digest (many values at once), file, missing, unseen (nothing was looked at).
 """
 
 from __future__ import annotations
 
+import ast
+import collections
 import hashlib
-import os
 import pickle
 import re
-from collections.abc import Iterable, Iterator
+import types
+import weakref
+from collections.abc import Iterable
 from typing import Any
 
 import torch
 
+from torchmod.verify.attributes import CODE, attributes, code_facts, code_holds, hidden, is_own, unseen
+from torchmod.verify.tensors import content, graph_nodes, on_cpu
 from torchmod.verify.trace import Snapshot
 
 MISSING: Snapshot = {"kind": "missing"}
-_MOST_ITEMS, _MOST_DEPTH, _MOST_TEXT = 500, 8, 20_000
+_MOST_SINGLE, _MOST_LOOKED_AT = 20_000, 400_000
+"""So many values are kept one by one, for each name; what follows goes into digests; and then no more is looked at."""
+_MOST_DEPTH, _MOST_TEXT = 60, 20_000
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+_VIEWS = types.MappingProxyType | type({}.keys()) | type({}.values()) | type({}.items())
+_CONTAINERS = dict | list | tuple | set | frozenset | collections.deque
+_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
+_OF_EVERY_OPTIMIZER = frozenset({"defaults", "state", "param_groups"})
 
 
 class Snapshots:
@@ -26,34 +39,48 @@ class Snapshots:
 
     def __init__(self, scratch: str) -> None:
         self.scratch = scratch
+        self.looked_at = 0
+        self.named: dict[int, str] = {}
+        """The tensors that a module has listed by name, by id."""
 
     def safely(self, value: Any) -> Snapshot:
         """One value; code of its own that fails is no failure of ours."""
         try:
             return self.of(value)
         except Exception as error:
-            what = f"unreadable: {type(error).__name__}"
-            return {"kind": "object", "type": f"{type(value).__name__} ({what})", "attributes": {}}
+            return unseen(value, f"unreadable: {type(error).__name__}")
 
-    def of(self, value: Any, above: tuple[int, ...] = ()) -> Snapshot:
-        """One value and what it holds; ``above`` are the ids of the values that hold it."""
-        if id(value) in above or len(above) > _MOST_DEPTH:
-            return {"kind": "cut"}
+    def of(self, value: Any) -> Snapshot:
+        """One value and all that it holds."""
+        self.looked_at, self.named = 0, {}
+        return self._of(value, ())
+
+    def _of(self, value: Any, above: tuple[int, ...]) -> Snapshot:
+        """One value; ``above`` are the ids of the values that hold it."""
+        self.looked_at += 1
+        if id(value) in above:
+            return {"kind": "cut", "up": len(above) - above.index(id(value))}
+        if len(above) > _MOST_DEPTH or self.looked_at > _MOST_LOOKED_AT:
+            return unseen(value, "it lies too deep" if len(above) > _MOST_DEPTH else "it holds too much")
         above = (*above, id(value))
         if isinstance(value, torch.Tensor):
             return self._tensor(value, above)
-        if value is None or isinstance(value, bool | int | float | complex | str | bytes):
+        if isinstance(value, _PLAIN) and (type(value) in _PLAIN or not is_own(type(value))):
             return self._plain(value)
         if isinstance(value, torch.device | torch.dtype | torch.Size):
             return {"kind": "plain", "type": type(value).__name__, "value": str(value)}
-        if type(value).__module__ == "numpy":
-            return self._numpy(value)
+        if isinstance(value, bytearray | memoryview):
+            return {"kind": "plain", "type": type(value).__name__, "value": self._plain(bytes(value))["value"]}
+        if type(value).__module__ == "numpy" and hasattr(value, "dtype"):
+            return self._numpy(value, above)
         if isinstance(value, torch.nn.Module):
             return self._module(value, above)
         if isinstance(value, torch.optim.Optimizer):
-            return {"kind": "optimizer", "type": type(value).__name__, "state": self.of(value.state_dict(), above)}
-        if isinstance(value, dict | list | tuple | set | frozenset):
-            return self._items(value, above)
+            return self._optimizer(value, above)
+        if isinstance(value, _CONTAINERS | _VIEWS):
+            return self._container(value, above)
+        if isinstance(value, CODE):
+            return self._code(value, above)
         return self._object(value, above)
 
     def text(self, text: str) -> str:
@@ -61,7 +88,14 @@ class Snapshots:
         text = text.encode("utf-8", "backslashreplace").decode("utf-8").replace(self.scratch, "<scratch>")
         return _ADDRESS.sub("0x…", text)
 
+    def short_text(self, text: str, most: int = _MOST_TEXT) -> str:
+        """The same; of a long one the beginning, and a digest of all of it."""
+        text = self.text(text)
+        return text if len(text) <= most else f"{text[:most]}… {digest(text.encode())}"
+
     def _tensor(self, value: torch.Tensor, above: tuple[int, ...]) -> Snapshot:
+        if id(value) in self.named:
+            return {"kind": "plain", "type": "tensor of the module", "value": self.named[id(value)]}
         return {
             "kind": "tensor",
             "shape": list(value.shape),
@@ -73,7 +107,7 @@ class Snapshots:
             "parameter": isinstance(value, torch.nn.Parameter),
             "nodes": graph_nodes([value]),
             "value": None if value.is_meta else on_cpu(value),
-            "grad": self.of(value.grad, above) if value.is_leaf and value.grad is not None else MISSING,
+            "grad": self._of(value.grad, above) if value.is_leaf and value.grad is not None else MISSING,
         }
 
     def _plain(self, value: Any) -> Snapshot:
@@ -83,11 +117,10 @@ class Snapshots:
         elif kind is bytes:
             value = {"length": len(value), "digest": digest(value)}
         elif kind is str:
-            value = self.text(value)
-            value = value if len(value) <= _MOST_TEXT else f"{value[:_MOST_TEXT]} {digest(value.encode())}"
+            value = self.short_text(value)
         return {"kind": "plain", "type": "NoneType" if value is None else kind.__name__, "value": value}
 
-    def _numpy(self, value: Any) -> Snapshot:
+    def _numpy(self, value: Any, above: tuple[int, ...]) -> Snapshot:
         import numpy as np
 
         array = np.asarray(value)
@@ -95,115 +128,169 @@ class Snapshots:
         if kind == "plain" and array.dtype.kind in "fiub":
             return {"kind": "plain", "type": type(value).__name__, "value": value.item()}
         try:
-            content: Any = torch.from_numpy(np.ascontiguousarray(array).copy()).reshape(array.shape)
+            held: Any = torch.from_numpy(np.ascontiguousarray(array).copy()).reshape(array.shape)
         except TypeError:  # strings, objects, structures
-            content = self.text(repr(array))
-        return {"kind": "array", "shape": list(array.shape), "dtype": str(array.dtype), "value": content}
+            held = self._of(array.tolist(), above)
+        return {"kind": "array", "shape": list(array.shape), "dtype": str(array.dtype), "value": held}
 
     def _module(self, module: torch.nn.Module, above: tuple[int, ...]) -> Snapshot:
         parts = list(module.named_modules())
         tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-        attributes = {
-            f"{path}.{name}".lstrip("."): self._plain(value)
-            for path, part in parts
-            for name, value in vars(part).items()
-            if not name.startswith("_") and name != "training" and isinstance(value, bool | int | float | str | None)
-        }
+        listed = {name: self._of(tensor, above) for name, tensor in tensors}
+        before, self.named = self.named, self.named | {id(tensor): name for name, tensor in tensors}
+        held = {f"{path}.{name}".lstrip("."): one for path, part in parts for name, one in _held_by(part).items()}
+        found = self._named(held.items(), above)
+        self.named = before
         return {
             "kind": "module",
             "type": type(module).__name__,
             "parts": {path: type(part).__name__ for path, part in parts},
             "training": {path: part.training for path, part in parts},
             "keys": list(module.state_dict()),
-            "attributes": attributes,
-            "tensors": {name: self.of(tensor, above) for name, tensor in tensors},
+            "attributes": found,
+            "tensors": listed,
         }
 
-    def _items(self, value: Any, above: tuple[int, ...]) -> Snapshot:
-        if isinstance(value, dict):
-            pairs = [(key if isinstance(key, str) else repr(key), one) for key, one in value.items()]
+    def _optimizer(self, value: torch.optim.Optimizer, above: tuple[int, ...]) -> Snapshot:
+        own = is_own(type(value))
+        held = {
+            name: one
+            for name, one in attributes(value).items()
+            if name not in _OF_EVERY_OPTIMIZER and isinstance(one, _PLAIN) and (own or not name.startswith("_"))
+        }
+        state = self._of(value.state_dict(), above)
+        name = type(value).__name__
+        return {"kind": "optimizer", "type": name, "state": state, "attributes": self._named(held.items(), above)}
+
+    def _container(self, value: Any, above: tuple[int, ...]) -> Snapshot:
+        pairs: Iterable[tuple[str, Any]]
+        if isinstance(value, dict | types.MappingProxyType):
+            pairs = _unique((self.text(_key(key)), one) for key, one in value.items())
         elif isinstance(value, set | frozenset):
-            pairs = [(str(index), one) for index, one in enumerate(sorted(value, key=repr))]
+            pairs = [(str(index), one) for index, one in enumerate(sorted(value, key=lambda one: self.text(repr(one))))]
         else:
             pairs = [(str(index), one) for index, one in enumerate(value)]
-        items = {self.text(key): self.of(one, above) for key, one in pairs[:_MOST_ITEMS]}
-        return {"kind": "items", "type": type(value).__name__, "length": len(pairs), "items": items}
+        held = {**attributes(value), **{"maxlen": value.maxlen for _ in [0] if isinstance(value, collections.deque)}}
+        if isinstance(value, collections.defaultdict):
+            held["default_factory"] = value.default_factory
+        return {
+            "kind": "items",
+            "type": type(value).__name__,
+            "length": len(value),
+            "items": self._named(pairs, above),
+            "attributes": self._named(held.items(), above),
+        }
+
+    def _code(self, value: Any, above: tuple[int, ...]) -> Snapshot:
+        """A function, a class, a module: its name, and the data that it carries with it."""
+        name, meaning = code_facts(value)
+        return {
+            "kind": "code",
+            "type": type(value).__name__,
+            "name": self.text(name),
+            "digest": digest(self.text(meaning).encode()),
+            "attributes": self._named(code_holds(value).items(), above),
+        }
 
     def _object(self, value: Any, above: tuple[int, ...]) -> Snapshot:
-        """Anything else: its public attributes; of a dataset its length, and whether workers could be sent it."""
+        """Anything else: what it holds; of a dataset also its length, and whether workers could be sent it."""
         snapshot: Snapshot = {"kind": "object", "type": type(value).__name__, "attributes": {}}
-        if isinstance(value, torch.utils.data.Dataset) or type(value).__module__.partition(".")[0] == "h5py":
+        is_dataset = isinstance(value, torch.utils.data.Dataset)
+        if is_dataset or type(value).__module__.partition(".")[0] == "h5py":
             snapshot["pickles"] = _pickles(value)
-            if isinstance(value, torch.utils.data.Dataset) and hasattr(value, "__len__"):
+            if is_dataset and hasattr(value, "__len__"):
                 snapshot["length"] = len(value)
-        elif not isinstance(value, type) and type(value).__module__ == "__main__":
-            held = getattr(value, "__dict__", {})
-            public = {name: one for name, one in held.items() if not name.startswith("_")}
-            snapshot["attributes"] = self._items(public, above)["items"]
+        if type(value).__module__.partition(".")[0] == "h5py":  # its attributes are numbers of open handles
+            snapshot["attributes"] = {"<text>": self._plain(repr(value))}
+            return snapshot
+        if isinstance(value, weakref.ReferenceType):
+            held, beside = {"target": value()}, {}
+        else:
+            held, beside = attributes(value), hidden(value)
+        if isinstance(value, str | bytes | int | float | complex):  # of a class of the program
+            beside = {"value": self._base(value)}
+        if beside is None:
+            snapshot["unseen"] = "nothing else of it can be looked at"
+        named = [*held.items(), *((f"<{name}>", one) for name, one in (beside or {}).items())]
+        snapshot["attributes"] = self._named(named, above)
         return snapshot
 
-    def file(self, path: str) -> Snapshot:
-        """A checkpoint by what it holds, anything else by its content."""
-        with open(path, "rb") as file:
-            data = file.read()
-        snapshot: Snapshot = {"kind": "file", "length": len(data), "digest": digest(data)}
-        try:
-            held = torch.load(path, weights_only=True, map_location="cpu")
-        except Exception:
-            with_text = data[: _MOST_TEXT * 2]
-            return {**snapshot, "text": self.text(with_text.decode("utf-8", "backslashreplace")[:_MOST_TEXT])}
-        return {"kind": "file", "held": self.of(held)}
+    @staticmethod
+    def _base(value: Any) -> Any:
+        """A number or text of a class of the program, as one of Python's own."""
+        base = next(one for one in (int, float, complex, str, bytes) if isinstance(value, one))
+        return base.__str__(value) if base is str else base(value)
+
+    def _named(self, pairs: Iterable[tuple[str, Any]], above: tuple[int, ...]) -> dict[str, Snapshot]:
+        """Snapshots by name; of those beyond the most that are kept one by one, one digest."""
+        kept: dict[str, Snapshot] = {}
+        rest = _Digest()
+        for name, one in pairs:
+            if self.looked_at < _MOST_SINGLE:
+                kept[name] = self._of(one, above)
+            else:
+                rest.add({name: self._of(one, above)})
+        return {**kept, "<the rest>": rest.snapshot()} if rest.count else kept
 
 
-def on_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy of the values, dense and on the CPU."""
-    tensor = tensor.detach()
-    if tensor.is_quantized:
-        tensor = tensor.dequantize()
-    if tensor.layout is not torch.strided:
-        tensor = tensor.to_dense()
-    return tensor.resolve_conj().resolve_neg().cpu().clone(memory_format=torch.contiguous_format)
+class _Digest:
+    """Many snapshots as one: it tells whether they are all the same, but not which one is not."""
+
+    def __init__(self) -> None:
+        self.hash, self.count = hashlib.sha256(), 0
+        self.unseen = ""
+
+    def add(self, one: Any) -> None:
+        self.count += 1
+        self._feed(one)
+
+    def _feed(self, one: Any) -> None:
+        if isinstance(one, torch.Tensor):
+            self.hash.update(f"{one.dtype} {list(one.shape)} ".encode() + content(one))
+        elif isinstance(one, dict):
+            why = one.get("unseen", "") if one.get("kind") != "unseen" else one["why"] or "it cannot be looked at"
+            self.unseen = self.unseen or str(why)
+            self.hash.update(f"{len(one)} ".encode())
+            for name, held in one.items():
+                self.hash.update(f"{name!r} ".encode())
+                self._feed(held)
+        else:
+            self.hash.update(f"{one!r} ".encode())
+
+    def snapshot(self) -> Snapshot:
+        return {"kind": "digest", "length": self.count, "value": self.hash.hexdigest()[:16], "unseen": self.unseen}
 
 
-def graph_nodes(tensors: Iterable[torch.Tensor]) -> int:
-    """How many nodes of the autograd graph some tensors keep alive."""
-    seen: set[Any] = set()
-    todo: list[Any] = [tensor.grad_fn for tensor in tensors]
-    while todo:
-        node = todo.pop()
-        if node is not None and node not in seen:
-            seen.add(node)
-            todo += [following for following, _ in node.next_functions]
-    return len(seen)
+def _held_by(part: torch.nn.Module) -> dict[str, Any]:
+    """The attributes of a module that are not tensors or modules of its own, and its hooks."""
+    held = attributes(part)
+    hooks = {name: list(held[name].values()) for name in _OF_EVERY_MODULE if name.endswith("_hooks") and held.get(name)}
+    return {**{name: one for name, one in held.items() if name not in _OF_EVERY_MODULE}, **hooks}
 
 
-def tensors_in(value: Any, depth: int = 0) -> Iterator[torch.Tensor]:
-    """The tensors in a value, through lists, tuples and dictionaries."""
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif depth < _MOST_DEPTH and isinstance(value, dict):
-        for one in value.values():
-            yield from tensors_in(one, depth + 1)
-    elif depth < _MOST_DEPTH and isinstance(value, list | tuple):
-        for one in value:
-            yield from tensors_in(one, depth + 1)
+def _key(key: Any) -> str:
+    """The name of what a dictionary holds: of ``1`` and of ``"1"`` not the same one."""
+    if not isinstance(key, str):
+        return repr(key)
+    try:
+        ast.literal_eval(key)
+    except Exception:
+        return str(key)
+    return repr(key)
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Pairs whose names differ: keys may look the same."""
+    seen: collections.Counter[str] = collections.Counter()
+    found = []
+    for name, one in pairs:
+        seen[name] += 1
+        found.append((name if seen[name] == 1 else f"{name} ({seen[name]})", one))
+    return found
 
 
 def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
-
-
-def files_below(folder: str) -> dict[str, tuple[int, int]]:
-    """The files below a folder, by their path in it, with size and time of the last change."""
-    found = {}
-    for top, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        for name in sorted(names):
-            path = os.path.join(top, name)
-            if os.path.isfile(path) and not os.path.islink(path):
-                state = os.stat(path)
-                found[os.path.relpath(path, folder).replace(os.sep, "/")] = (state.st_size, state.st_mtime_ns)
-    return found
 
 
 def _pickles(value: object) -> str:
