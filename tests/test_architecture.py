@@ -8,9 +8,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 LAYERS = [
+    {"basics"},
     {"model"},
     {"source", "edits", "selection", "prefilter", "knowledge"},
     {"scopes", "settings"},
+    {"replacing"},
     {"names"},
     {"subjects", "arguments", "imports", "regions", "project", "suppressions"},
     {"calls"},

@@ -49,6 +49,9 @@ class Near:
     def exports(self, module: str) -> Mapping[str, str] | None:
         return None if module == "unknown" else MEMBERS.get(module)
 
+    def owns(self, module: str) -> bool:
+        return False
+
     def inside(self, name: str) -> bool:
         return False
 

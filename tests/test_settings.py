@@ -59,8 +59,8 @@ def test_every_setting_can_be_written_in_a_file(write: Write) -> None:
     assert found.levels == {Applicability.SAFE, Applicability.UNSAFE}
     assert found.versions.target == (1, 4, 0)
     assert found.versions.written_for == (0, 3, 0)
-    changed = {name for name in Settings.__dataclass_fields__ if getattr(found, name) != getattr(Settings(), name)}
-    assert changed == set(Settings.__dataclass_fields__)
+    changed = {name for name in Settings._fields if getattr(found, name) != getattr(Settings(), name)}
+    assert changed == set(Settings._fields)
 
 
 def test_the_nearest_file_counts_and_its_folder_is_the_root(write: Write, tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from torchmod.names import Names, Resolved
 from torchmod.scopes import COMPREHENSIONS, FunctionNode
 from torchmod.subjects import Build, Module, Subject
 
+_LABEL = re.compile(r"(?:[\s)]|\\\r?\n|#[^\r\n]*)*=(?!=)")
+"""What makes an f-string print an expression's own text, after the expression."""
 MAX_SPAN, MAX_DEPTH = 20_000, 200
 """LibCST crashes the process on source that is nested much deeper than anybody's code."""
 
@@ -101,14 +103,23 @@ def _makes_itself(names: Names, own: ast.ClassDef) -> bool:
 
 
 def _mixes(names: Names, own: ast.ClassDef) -> bool:
-    """Whether a later base's constructor may come before the one that the first base, an own class, inherits."""
-    return len(own.bases) > 1 and names.definition(own.bases[0]) is not None
+    """Whether another base may have a say in what the first base's constructor does, or come before what it calls."""
+    return any(names.qualified(base) not in _WITHOUT_A_SAY for base in own.bases[1:])
+
+
+_WITHOUT_A_SAY = {"torch.nn.Module", "builtins.object", "abc.ABC", "typing.Generic"}
 
 
 def _unclear(own: ast.ClassDef) -> Callee:
     return Callee(
         Resolved(doubt=f"class `{own.name}` (line {own.lineno}) may get its constructor from any of its bases")
     )
+
+
+def _runs_code(node: ast.expr) -> bool:
+    """Whether evaluating an expression may run somebody's code, bind a name or raise (attributes are trusted)."""
+    active = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, ast.Subscript, *COMPREHENSIONS)
+    return any(isinstance(part, active) for part in ast.walk(node))
 
 
 class Call(Subject):
@@ -181,10 +192,36 @@ class Call(Subject):
         """The text of the parameter's value."""
         return self.module.source.of(self.arguments[parameter])
 
+    def keeps_place(self, parameter: str) -> bool:
+        """Whether a new argument takes the very place of the parameter's: none without a name follows."""
+        after = [argument for argument in self._bound if argument.value in self._later_than(parameter)]
+        return all(argument.named for argument in after)
+
+    def passes_code(self, parameter: str) -> bool:
+        """Whether a later argument runs somebody's code, which a value that moves to the end would come after."""
+        return any(_runs_code(value) for value in self._later_than(parameter))
+
+    def _later_than(self, parameter: str) -> list[ast.expr]:
+        values = [argument.value for argument in self._bound]
+        return values[values.index(self.arguments[parameter]) + 1 :]
+
+    def may_be_none(self, parameter: str) -> bool:
+        """Whether the parameter's value is a parameter of a function around the call that is None by default."""
+        value = self.arguments[parameter]
+        function = self.module.names.enclosing(self.node, FunctionNode)
+        while isinstance(value, ast.Name) and isinstance(function, FunctionNode):
+            positional = [*function.args.posonlyargs, *function.args.args]
+            pairs = [*zip(reversed(positional), reversed(function.args.defaults), strict=False)]
+            pairs += [(a, d) for a, d in zip(function.args.kwonlyargs, function.args.kw_defaults, strict=True) if d]
+            for argument, default in pairs:
+                if argument.arg == value.id:
+                    return isinstance(default, ast.Constant) and default.value is None
+            function = self.module.names.enclosing(function, FunctionNode)
+        return False
+
     def moves_freely(self, parameter: str) -> bool:
         """Whether the parameter's value may be evaluated at another moment, or not at all: it runs nobody's code."""
-        active = (ast.Call, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr, *COMPREHENSIONS)
-        return not any(isinstance(node, active) for node in ast.walk(self.arguments[parameter]))
+        return not _runs_code(self.arguments[parameter])
 
     def operand(self, parameter: str, *, tight: bool = False) -> Operand:
         """The parameter's value as a piece of a larger expression, in brackets where it needs them.
@@ -267,7 +304,7 @@ class Call(Subject):
         source, names = self.module.source, self.module.names
         field = names.enclosing(self.node, ast.FormattedValue)
         while isinstance(field, ast.FormattedValue):
-            if re.compile(r"[\s)]*=").match(source.text, source.span(field.value).end):
+            if _LABEL.match(source.text, source.span(field.value).end):
                 raise Refused("an f-string prints its text (`=`)")
             field = names.enclosing(field, ast.FormattedValue)
 

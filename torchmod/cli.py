@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from torchmod import __version__
-from torchmod.model import Applicability, Status, TorchmodError
+from torchmod.basics import Applicability, Status, TorchmodError
 
 CLEAN, FOUND, WRONG, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 PROGRESS_AFTER = 1.0

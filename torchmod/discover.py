@@ -12,7 +12,7 @@ from fnmatch import translate
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchmod.model import TorchmodError
+from torchmod.basics import TorchmodError
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec, PathSpec

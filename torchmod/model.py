@@ -5,20 +5,27 @@ Offsets count Unicode code points of a file's text as it was read, without its B
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-UNUSED_SUPPRESSION = "unused-suppression"
+from torchmod.basics import UNUSED_SUPPRESSION, Applicability, Status, TorchmodError
 
-
-class Applicability(enum.StrEnum):
-    """How far a finding may be acted upon."""
-
-    SAFE = "safe"  # applied by default
-    UNSAFE = "unsafe"  # applied with --unsafe
-    DISPLAY = "display"  # to be done by hand; shown, never applied
-    NOTE = "note"  # looks like the idiom, left alone, with the reason
+__all__ = [
+    "UNUSED_SUPPRESSION",
+    "Applicability",
+    "Edit",
+    "Finding",
+    "Fix",
+    "Need",
+    "Outcome",
+    "Place",
+    "Refused",
+    "Span",
+    "Status",
+    "TorchmodError",
+    "Unreadable",
+    "Wrapper",
+]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -107,15 +114,6 @@ class Finding:
         return replace(self, applicability=Applicability.NOTE, message=reason, build=None, fix=None)
 
 
-class Status(enum.StrEnum):
-    """What became of a file."""
-
-    OK = "ok"
-    SKIPPED = "skipped"  # left out on purpose
-    UNREADABLE = "unreadable"  # cannot be decoded or parsed: nothing was looked at
-    FAILED = "failed"  # something went wrong in torchmod: left as it was
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """All that is known of one file after a run. ``new`` is None when nothing would change."""
@@ -130,10 +128,6 @@ class Outcome:
     """What makes the new text from the old one."""
     transactions: tuple[int, ...] = ()
     """The fixes over several files that this file takes part in, by number."""
-
-
-class TorchmodError(Exception):
-    """A mistake in what the user gave us: shown without a traceback, exit status 2."""
 
 
 class Unreadable(Exception):

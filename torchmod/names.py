@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from functools import cached_property
 from types import UnionType
 from typing import Protocol
 
+from torchmod.replacing import GLOBALS, attribute_targets, canonical, patched
 from torchmod.scopes import Binding, FunctionNode, Scope, Scopes
 
 BUILTINS = frozenset(name for name in dir(builtins) if name not in ("__doc__", "__name__", "__spec__"))
@@ -38,6 +38,9 @@ class Neighbours(Protocol):
 
     def exports(self, module: str) -> dict[str, str] | None:
         """What a star import of an own or known module binds, with its meanings; None for an unknown module."""
+
+    def owns(self, module: str) -> bool:
+        """Whether the repository has a module of that name, which an import may find first."""
 
     def inside(self, name: str) -> bool:
         """Whether the file is a package's, and the package holds a module of that name.
@@ -60,11 +63,6 @@ class Resolved:
 
     def __or__(self, other: Resolved) -> Resolved:
         return Resolved(self.names | other.names, self.doubt or other.doubt)
-
-
-def canonical(name: str) -> str:
-    """The public name of what torch keeps deeper: ``torch.nn.modules.loss.MSELoss`` is ``torch.nn.MSELoss``."""
-    return re.sub(r"^torch\.nn\.modules\.(?:[a-z]\w*\.)?(?=[A-Z])", "torch.nn.", name)
 
 
 class Names:
@@ -245,6 +243,11 @@ class Names:
 
         Only what has surely happened before the name's first use leaves no room for that.
         """
+        if GLOBALS in (self._replaced or {}):
+            line = (self._replaced or {})[GLOBALS]
+            return Resolved(
+                doubt=f"line {line} can reach every name of the file, and may give `{name}` another meaning"
+            )
         bindings = self.module.bindings.get(name, ())
         stars = [(star, self._neighbours.exports(star.module) if self._neighbours else None) for star in self.stars]
         lines = [b.done for b in bindings]
@@ -297,6 +300,8 @@ class Names:
     def _named(self, names: Sequence[str], doubt: str = "") -> Resolved:
         """Names as the files they come from mean them, with a doubt where this file replaces one of them."""
         followed = frozenset(self._followed(name) for name in names)
+        own_torch = any(map(_is_of_torch, followed)) and self._neighbours is not None and self._neighbours.owns("torch")
+        doubt = doubt or ("a module of the project is called `torch`" if own_torch else "")
         return Resolved(followed, doubt or self._replacement({*names, *followed}))
 
     def _replacement(self, names: Collection[str]) -> str:
@@ -337,7 +342,7 @@ class Names:
             return
         self._replaced, self._looking = {}, True  # while they are being found, nothing is replaced
         found: dict[str, int] = {}
-        for target, attribute in self._attribute_targets():
+        for target, attribute in attribute_targets(self._scopes):
             self._cut = False
             names = self._resolve(target, 0).names
             if self._cut:  # then it may be anything
@@ -347,21 +352,9 @@ class Names:
                 found.setdefault(canonical(f"{name}.{attribute}"), target.lineno)
                 if attribute in ("__init__", "__new__"):  # calling it is something else now
                     found.setdefault(name, target.lineno)
+        found |= {name: line for name, line in patched(self.tree, self.parents) if name not in found}
         self._replaced, self._looking = found, False
         self._known.clear()
-
-    def _attribute_targets(self) -> Iterator[tuple[ast.expr, str]]:
-        """Objects whose attributes are assigned or deleted, with the attribute; ``*`` where it is computed."""
-        for node in self._scopes.attribute_targets:
-            yield node.value, node.attr
-        for call in self.calls:
-            match call:
-                case ast.Call(
-                    func=ast.Name(id="setattr" | "delattr") | ast.Attribute(attr="setattr" | "delattr" | "object"),
-                    args=[target, attribute, *_],
-                ):  # also pytest's `monkeypatch.setattr` and the standard library's `patch.object`
-                    name = attribute.value if isinstance(attribute, ast.Constant) else None
-                    yield target, name if isinstance(name, str) else "*"
 
 
 def _strings(node: ast.expr | None) -> set[str] | None:

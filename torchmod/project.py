@@ -146,6 +146,10 @@ class View:
             return public
         return public | (_modules_in(os.path.dirname(path)) if os.path.basename(path) == PACKAGE else set())
 
+    def owns(self, module: str) -> bool:
+        """See `names.Neighbours`."""
+        return bool(self.files(module))
+
     def inside(self, name: str) -> bool:
         """See `names.Neighbours`."""
         return self._is_package and _module_file(self._folder, [name]) is not None

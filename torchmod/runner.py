@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from torchmod.basics import UNUSED_SUPPRESSION, Status
 from torchmod.discover import Found, discover, is_excluded, is_generated, is_python, matcher
-from torchmod.model import UNUSED_SUPPRESSION, Outcome, Status
 from torchmod.prefilter import Prefilter
 from torchmod.selection import hears_unused, rows
 from torchmod.settings import Settings
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
     from torchmod.engine import Engine, Job, Plan
+    from torchmod.model import Outcome
 
 IN_PROCESS_FILES, IN_PROCESS_BYTES = 12, 150_000
 """Up to here, starting processes costs more than it saves."""
@@ -32,12 +32,12 @@ class Progress(Protocol):
     def __call__(self, done: int, total: int, /) -> None: ...
 
 
-@dataclass(slots=True)
 class Run:
     """What came of a run. ``outcomes`` holds the files with something to tell, in the order of their paths."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
-    checked: int = 0
+    def __init__(self, outcomes: Iterable[Outcome] = (), checked: int = 0) -> None:
+        self.outcomes = list(outcomes)
+        self.checked = checked
 
     def count(self, *statuses: Status) -> int:
         """How many files have one of these statuses."""
@@ -49,8 +49,7 @@ class Run:
         return [outcome for outcome in self.outcomes if outcome.new is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(NamedTuple):
     """What to do with the files: only find, or make the fixes too; and whether every fix's edits are wanted."""
 
     apply: bool = False
@@ -81,7 +80,7 @@ def run_paths(paths: Sequence[str], settings: Settings, task: Task, progress: Pr
             if wanted:
                 waiting.append((found.path, data, python))
             continue
-        run.outcomes.append(Outcome(found.path, Status.SKIPPED, reason))
+        run.outcomes.append(_outcome(found.path, Status.SKIPPED, reason))
     if waiting:
         outcomes = _told(_run_files(waiting, settings, task, progress), settings)
         run.checked -= sum(outcome.status is not Status.OK for outcome in outcomes)
@@ -95,16 +94,25 @@ def run_text(path: str, data: bytes, settings: Settings, task: Task) -> Run:
     from torchmod.engine import Engine, Job
 
     if settings.force_exclude and is_excluded(path, settings):
-        return Run([Outcome(path, Status.SKIPPED, "excluded")])
+        return Run([_outcome(path, Status.SKIPPED, "excluded")])
     engine = Engine(make_plan(settings, task))
     outcomes = _told([_look(engine, Job(path, data, is_python(path, data)))], settings)
     return Run(outcomes, sum(outcome.status is Status.OK for outcome in outcomes))
+
+
+def _outcome(path: str, status: Status, reason: str) -> Outcome:
+    """What is told of a file that was not looked at."""
+    from torchmod.model import Outcome  # slow to import, and seldom needed
+
+    return Outcome(path, status, reason)
 
 
 def _told(outcomes: list[Outcome], settings: Settings) -> list[Outcome]:
     """The outcomes without what the user does not want to hear of."""
     if hears_unused(settings):
         return outcomes
+    from dataclasses import replace
+
     return [replace(o, findings=tuple(f for f in o.findings if f.transform != UNUSED_SUPPRESSION)) for o in outcomes]
 
 
@@ -129,18 +137,18 @@ def _read(found: Found, settings: Settings, run: Run) -> bytes | None:
     """A file's bytes, or None when it is named as a problem."""
     if found.reason:
         status = Status.UNREADABLE if found.unreadable else Status.SKIPPED
-        run.outcomes.append(Outcome(found.path, status, found.reason))
+        run.outcomes.append(_outcome(found.path, status, found.reason))
         return None
     try:
         size = os.stat(found.path).st_size
         if size > settings.max_file_size:
             limit = f"larger than {settings.max_file_size:,} bytes (the setting max-file-size)"
-            run.outcomes.append(Outcome(found.path, Status.SKIPPED, limit))
+            run.outcomes.append(_outcome(found.path, Status.SKIPPED, limit))
             return None
         with open(found.path, "rb") as file:
             return file.read()
     except OSError as error:
-        run.outcomes.append(Outcome(found.path, Status.UNREADABLE, f"cannot be read: {error.strerror}"))
+        run.outcomes.append(_outcome(found.path, Status.UNREADABLE, f"cannot be read: {error.strerror}"))
         return None
 
 
@@ -200,6 +208,8 @@ def _look(engine: Engine, job: Job) -> Outcome:
 
 
 def _lost(job: Job, reason: str) -> Outcome:
+    from torchmod.model import Outcome
+
     return Outcome(job.path, Status.FAILED, reason, transactions=tuple(number for number, _ in job.seeds))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from torchmod.model import UNUSED_SUPPRESSION, TorchmodError
+from torchmod.basics import UNUSED_SUPPRESSION, TorchmodError
 
 if TYPE_CHECKING:
     from torchmod.prefilter import Row

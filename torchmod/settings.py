@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torchmod.model import Applicability, TorchmodError
+from torchmod.basics import Applicability, TorchmodError
 from torchmod.selection import nearest, version
 
 if TYPE_CHECKING:
@@ -28,8 +27,7 @@ INSTALLED = (
 NEWEST = "2.13"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Everything a run depends on. Field names are the configuration's keys, with ``_`` for ``-``."""
 
     select: tuple[str, ...] = ()
@@ -74,8 +72,8 @@ def load(
     path = None if isolated else config or _nearest_file(start)
     if path is not None:
         found = {"root": os.path.dirname(os.path.abspath(path)), **_read(path)}
-    settings = replace(Settings(), **{**found, **overrides})
-    settings = replace(settings, extend_exclude=(*settings.extend_exclude, *exclude))
+    settings = Settings(**{**found, **overrides})
+    settings = settings._replace(extend_exclude=(*settings.extend_exclude, *exclude))
     _check(settings)
     return settings
 
@@ -137,7 +135,7 @@ def _read(path: str) -> dict[str, Any]:
 
 def _value(path: str, key: str, value: object) -> object:
     """A value of the configuration in the field's own type."""
-    defaults = {field.name.replace("_", "-"): field.default for field in fields(Settings) if field.name != "root"}
+    defaults = {name.replace("_", "-"): value for name, value in Settings._field_defaults.items() if name != "root"}
     if key not in defaults:
         raise TorchmodError(f"{path}: there is no setting `{key}`{nearest(key, defaults)}")
     default = defaults[key]

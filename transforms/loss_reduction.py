@@ -91,11 +91,9 @@ def conditional(call: Call, present: Sequence[str], message: str) -> Iterator[Fi
     """The findings for flags of which at least one is an expression."""
     expressions = [flag for flag in present if isinstance(call.literal(flag), ast.expr)]
     constants = [call.literal(flag) for flag in present if flag not in expressions]
-    if any(value is not None and not isinstance(value, bool) for value in constants):
-        yield call.report("a flag is neither True nor False: choose `reduction` by hand")
-        return
-    if not all(call.moves_freely(flag) for flag in expressions) and not stays_in_place(call, present):
-        yield call.report("a flag is computed by a call, and would be computed at another moment")
+    reason = doubt_about_values(call, expressions, constants) or doubt_about_order(call, present, expressions)
+    if reason:
+        yield call.report(reason)
         return
     fix = call.rewrite(drop=present, put={"reduction": choice(call)})
     if call.literal("reduce") is False or all(is_boolean(call.arguments[flag]) for flag in expressions):
@@ -105,9 +103,27 @@ def conditional(call: Call, present: Sequence[str], message: str) -> Iterator[Fi
         yield call.unsafe_fix(f"{message}; {names} must be True or False, and not None", fix)
 
 
-def stays_in_place(call: Call, present: Sequence[str]) -> bool:
-    """Whether the new argument stands where the only flag stood, so that it is evaluated once and at its moment."""
-    return len(present) == 1 and not call.by_place(present[0])
+def doubt_about_values(call: Call, expressions: Sequence[str], constants: Sequence[object]) -> str:
+    """Why the flags may be neither True nor False, or nothing."""
+    if any(value is not None and not isinstance(value, bool) for value in constants):
+        return "a flag is neither True nor False: choose `reduction` by hand"
+    for flag in expressions:
+        if call.may_be_none(flag):
+            return f"`{call.source_of(flag)}` is None unless a caller says otherwise, and None counts as True"
+        if call.has("reduction"):
+            return f"`reduction` counts where `{call.source_of(flag)}` is None"
+    return ""
+
+
+def doubt_about_order(call: Call, present: Sequence[str], expressions: Sequence[str]) -> str:
+    """Why evaluating the flags at another moment, or not at all, may be seen; or nothing."""
+    if len(present) == 1 and call.keeps_place(present[0]):
+        return ""  # the new argument stands where the flag stood, and evaluates it once
+    if not all(call.moves_freely(flag) for flag in expressions):
+        return "a flag is computed by a call, and would be computed at another moment"
+    if any(call.passes_code(flag) for flag in expressions):
+        return "a flag would be evaluated after a call in another argument, which may change it"
+    return ""
 
 
 def choice(call: Call) -> list[str | Operand]:

@@ -17,7 +17,10 @@ from pathlib import Path
 from torchmod.knowledge.signature import Signature
 
 HERE = Path(__file__).parent
-STAR_MODULES = ("torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.autograd", "torch.optim")
+STAR_MODULES = (
+    *("torch", "torch.nn", "torch.nn.functional", "torch.nn.init", "torch.nn.modules", "torch.nn.modules.loss"),
+    *("torch.autograd", "torch.optim", "torch.utils.data"),
+)
 LOSS_BASES = ("torch.nn.modules.loss._Loss", "torch.nn.modules.loss._WeightedLoss")
 """Private, but what people derive their own losses from."""
 

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from torchmod.model import Applicability, Finding, Status
+from torchmod.basics import Applicability, Status
 from torchmod.report.view import View, paint
 from torchmod.runner import Run
+
+if TYPE_CHECKING:
+    from torchmod.model import Finding
 
 _STYLES = {
     Applicability.SAFE: "green",

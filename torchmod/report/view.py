@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(NamedTuple):
     """What is printed, and how."""
 
     command: str
