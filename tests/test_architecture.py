@@ -15,7 +15,7 @@ LAYERS = [
     {"replacing"},
     {"names"},
     {"subjects", "arguments", "imports", "regions", "project", "suppressions"},
-    {"calls"},
+    {"calls", "trees"},
     {"registry", "guards"},
     {"api", "engine"},
     {"rounds", "writing", "discover"},

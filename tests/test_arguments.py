@@ -178,6 +178,9 @@ def test_line_ends_are_the_ones_that_were_there(newline: str) -> None:
     assert rewrite(text, "b") == "f(\n    1,  # one\n    # two\n    c=3\n)".replace("\n", newline)
     put = rewrite(text, "", {"k": ["4"]})
     assert put == "f(\n    1,  # one\n    2,  # two\n    3,\n    k=4\n)".replace("\n", newline)
+    commented = "f(\n    1,\n    2,  # two\n)".replace("\n", newline)
+    put = rewrite(commented, "", {"k": ["4"]})
+    assert put == "f(\n    1,\n    2,  # two\n    k=4,\n)".replace("\n", newline)
 
 
 def test_mixed_line_ends_stay_mixed() -> None:

@@ -14,12 +14,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from torchmod.edits import apply
-from torchmod.guards import GuardError, Shift, check_python, check_text, same
+from torchmod.guards import check_python, check_text
 from torchmod.imports import preludes
 from torchmod.model import Edit, Need, Span, Unreadable, Wrapper
 from torchmod.names import Names
 from torchmod.regions import start_of, wrap
 from torchmod.source import Source
+from torchmod.trees import GuardError, Shift, same
 
 HEAD = "import torch\na = b = c = d = f = g = x = y = torch\n"
 
@@ -61,9 +62,24 @@ def refused(text: str, match: str, head: str = HEAD) -> None:
 # the tree
 
 
+def test_a_statement_is_not_moved_out_of_its_block() -> None:
+    refused("if a:\n«    b = 2\n|b = 2\n»    c = 1\n", "nested too deeply|does not parse|another block")
+    refused("if a:\n    c = 1\n«    b = 2\n|b = 2\n»", "another block")
+    assert made("if a:\n    c = 1\n«    b = 2\n|    b = 3\n    d = 4\n»").endswith("d = 4\n")
+
+
+def test_brackets_that_are_not_needed_may_go() -> None:
+    assert made("f(«(|»a«)|», «(|»b + c«)|»)").endswith("f(a, b + c)")
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "x = «(torch.div(a, b))|a // b» ** 2",
+        "x = «(|»a + b«)|» * c",
+        "x = -«(|»a - b«)|»",
+        "x = not «(|»a or b«)|»",
+        "x = «(|»lambda: a«)|»()",
         "x = «torch.div(|»a«, | // »b«)|» ** 2",
         "x = «torch.div(a, b)|a // b» ** 2",
         "x = 2 ** «torch.div(|»a«, | // »b«)|»",

@@ -33,6 +33,7 @@ from torchmod.registry import Transform
 from torchmod.source import Source
 from torchmod.subjects import UNKNOWN_VERSIONS, Document, Module, Subject, Versions
 from torchmod.suppressions import Suppressions
+from torchmod.trees import GuardError
 
 _SPARE_PASSES = 4
 
@@ -90,7 +91,7 @@ class Engine:
             return _File(self._plan, self._project.around(job.path), source, job).run()
         except Unreadable as error:
             return Outcome(job.path, Status.UNREADABLE, str(error), transactions=taken)
-        except guards.GuardError as error:
+        except GuardError as error:
             return Outcome(job.path, Status.FAILED, f"left as it was: {error}", transactions=taken)
         except TransformError as error:
             return Outcome(job.path, Status.FAILED, str(error), transactions=taken)
@@ -198,7 +199,7 @@ class _File:
             now = self._changed(now, edits, wrappers)
             found = self._find(now)
         names = ", ".join(sorted({f.transform for f in found if f.applicability in self._plan.levels}))
-        raise guards.GuardError(f"the fixes never come to an end ({names})")
+        raise GuardError(f"the fixes never come to an end ({names})")
 
     def _accept(self, now: _Pass, found: list[Finding]) -> tuple[list[Finding], list[Finding]]:
         """The findings whose fixes can be made together, built; and all findings, with refusals turned to notes."""
@@ -237,11 +238,11 @@ class _File:
         try:
             text = apply(now.source.text, edits)
         except ValueError as error:
-            raise guards.GuardError(str(error)) from None
+            raise GuardError(str(error)) from None
         try:
             after = self._look(now.source.revised(text), now)
         except Unreadable as error:
-            raise guards.GuardError(f"the new text is no longer Python: {error}") from None
+            raise GuardError(f"the new text is no longer Python: {error}") from None
         if now.names is None or after.names is None:
             guards.check_text(now.source, after.source, edits)
         else:
