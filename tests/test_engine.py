@@ -185,6 +185,30 @@ def test_what_fixes_need_is_written_once_and_in_order() -> None:
     )
 
 
+def test_what_is_needed_again_in_a_later_pass_is_not_written_again() -> None:
+    one = made("one", replacing({"c": "a"}), module=True)
+    two = with_need("device = 1", "a", is_import=False)
+    text = "a = c = 0\nprint(a)\nprint(c)\n"
+    assert new_text(run(text, one, two)).count("device = 1\n") == 1
+
+
+def test_a_document_is_shown_to_those_that_asked_for_its_name() -> None:
+    def function(document: Document) -> Iterator[Finding]:
+        yield document.report("seen")
+
+    shell, text = made("shell", function, documents=("*.sh",)), made("text", function, documents=("*.txt",))
+    assert [f.transform for f in run("x\n", shell, text, path="folder/a.sh").findings] == ["shell"]
+
+
+def test_a_transform_that_gives_something_else_than_findings_is_named() -> None:
+    def function(module: Module) -> Iterator[Any]:
+        yield "a string"
+
+    outcome = run("x = 1\n", made("odd", function, module=True))
+    assert "transform odd raised TypeError" in outcome.reason
+    assert "gives str, which is no finding" in outcome.reason
+
+
 def test_what_no_accepted_fix_needs_is_not_written() -> None:
     quiet = run("a = 1\nprint(a)  # torchmod: ignore[need-a]\n", with_need("device = 1", "a", is_import=False))
     assert quiet.new is None

@@ -6,10 +6,12 @@ The one place that catches a transform's exception. Writes nothing.
 from __future__ import annotations
 
 import ast
+import os
 import traceback
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 
 from torchmod import guards, imports
 from torchmod.calls import Call, Callee, callee
@@ -152,7 +154,7 @@ class _File:
                     found += collected(one, module.seen_by(one.name))
         else:
             for one in self._plan.transforms:
-                if one.documents:
+                if any(fnmatchcase(os.path.basename(now.source.path), pattern) for pattern in one.documents):
                     found += collected(one, Document(one.name, now.source))
         found = [self._for_target(finding) for finding in found]
         loud = [f for f in found if not now.suppressions.silences(f.transform, now.source.line_at(f.span.start))]
@@ -318,7 +320,10 @@ def collected(one: Transform, subject: Subject) -> list[Finding]:
     """All findings of a transform about a subject; a refusal becomes a note."""
     found: list[Finding] = []
     try:
-        found.extend(one.function(subject))
+        for finding in one.function(subject):
+            if not isinstance(finding, Finding):
+                raise TypeError(f"it gives {type(finding).__name__}, which is no finding")
+            found.append(finding)
     except Refused as refusal:
         found.append(subject.report(str(refusal)))
     except Exception as error:  # whatever a transform may raise: this file is left, the run goes on

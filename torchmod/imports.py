@@ -67,8 +67,11 @@ def preludes(source: Source, tree: ast.Module, needs: Iterable[Need]) -> tuple[E
 
     They stand before the first use that any fix named. Raises Refused where there is no such place.
     """
+    there = {source.of(statement): start_of(source, statement) for statement in reversed(tree.body)}
     wanted: dict[str, Need] = {}
     for need in needs:
+        if need.code in there and (need.before is None or there[need.code] < need.before):
+            continue  # an earlier pass has written it
         known = wanted.get(need.code)
         earliest = min((n.before for n in (need, known) if n is not None and n.before is not None), default=None)
         wanted[need.code] = Need(need.code, earliest, need.is_import)
