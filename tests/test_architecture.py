@@ -10,8 +10,8 @@ ROOT = Path(__file__).parent.parent
 LAYERS = [
     {"basics"},
     {"model"},
-    {"source", "edits", "selection", "prefilter", "knowledge"},
-    {"scopes", "settings"},
+    {"source", "edits", "words", "prefilter", "knowledge"},
+    {"scopes", "settings", "selection"},
     {"replacing"},
     {"names"},
     {"subjects", "arguments", "imports", "regions", "project", "suppressions"},
@@ -26,7 +26,7 @@ LAYERS = [
     {"__main__"},
 ]
 """From the ground up: a module imports from its own layer and from those before it."""
-LATE = {("selection", "registry"), ("selection", "settings"), ("settings", "subjects"), ("prefilter", "knowledge")}
+LATE = {("selection", "registry"), ("settings", "subjects"), ("prefilter", "knowledge")}
 """Imports upwards that are made inside a function, or for types only: a start that does without them is faster."""
 WRITERS = {"writing", "scaffold", "docs", "knowledge"}
 SPEAKERS = {"cli", "report"}

@@ -13,7 +13,7 @@ from torchmod.docs import explanation, table, update
 from torchmod.knowledge.examples import EXAMPLES
 from torchmod.knowledge.index import INDEX
 from torchmod.registry import Transform, discover
-from torchmod.selection import version
+from torchmod.words import version
 
 ROOT = Path(__file__).parent.parent
 TRANSFORMS = discover()

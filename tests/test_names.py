@@ -313,6 +313,46 @@ CLAIMED = {
         """,
         "torch.nn.L1Loss",
     ),
+    "a nonlocal that is deleted": (
+        """
+        def f():
+            from torch.nn import MSELoss as L
+            def g():
+                nonlocal L
+                probe(L)
+                del L
+            g()
+        f()
+        """,
+        MSE,
+    ),
+    "a class body that only deletes, in a function": (
+        """
+        from torch.nn import L1Loss as L
+        def f():
+            from torch.nn import MSELoss as L
+            class A:
+                try:
+                    del L
+                except NameError:
+                    pass
+                probe(L)
+        f()
+        """,
+        "torch.nn.L1Loss",
+    ),
+    "what only a class body's dictionary hides": (
+        "from torch.nn import MSELoss\nclass A:\n    locals()['MSELoss'] = 1\nprobe(MSELoss)",
+        MSE,
+    ),
+    "a function that calls itself after an unknown star": (
+        "from unknown import *\ndef MSELoss(x=0):\n    return x or probe(MSELoss)\nMSELoss()",
+        ":MSELoss",
+    ),
+    "a local after an unknown star": (
+        "from unknown import *\ndef f():\n    from torch.nn import MSELoss\n    probe(MSELoss)\nf()",
+        MSE,
+    ),
     "a deleted local of another function": (
         "import torch.nn as nn\ndef f():\n    nn = 1\n    del nn\nf()\nprobe(nn.MSELoss)",
         MSE,
@@ -352,6 +392,8 @@ UNCLAIMED = {
     "a swap": "from torch.nn import MSELoss as a, L1Loss as b\na, b = b, a\nprobe(a)",
     "a starred value": "import torch.nn as nn\na, b = *[1], nn.MSELoss\nprobe(b)",
     "a starred target": "import torch.nn as nn\na, *b = nn.L1Loss, nn.MSELoss\nprobe(b)",
+    "a starred target of nothing": "from torch.nn import MSELoss as b\na, *b = (1,)\nprobe(b)",
+    "an assignment that cannot work": "from torch.nn import MSELoss as a\na, b = (1,)\nprobe(a)",
     "a nested target": "import torch.nn as nn\n(a, b), c = (nn.L1Loss, nn.L1Loss), nn.MSELoss\nprobe(c)",
     "an augmented assignment": "import torch.nn as nn\nnn += 1\nprobe(nn.MSELoss)",
     "a result": "import torch.nn as nn\nL = decorate(nn.MSELoss)(nn.L1Loss)\nprobe(L)",
@@ -487,6 +529,9 @@ UNCLAIMED = {
         """
     ),
     "a builtin after an unknown star": "from unknown import *\nprobe(sum)",
+    "an import over a builtin that stars leave alone": (
+        "from torch.nn import MSELoss as len\nfrom unknown import *\nprobe(len)"
+    ),
     "a name after an unknown star": "from torch.nn import MSELoss\nfrom unknown import *\nprobe(MSELoss)",
     "a name between two imports": ("from own import *\nprobe(MSELoss)\nfrom torch.nn import MSELoss\nprobe(MSELoss)"),
     "a name in a function before the import": (
@@ -508,8 +553,28 @@ UNCLAIMED = {
     "a default that uses the star's name of the function": (
         "from own import *\ndef MSELoss(\n    x=probe(MSELoss)): pass"
     ),
+    "a lambda in a class body that uses the star's name of the class": (
+        "from own import *\nclass MSELoss:\n    (lambda: probe(MSELoss))()"
+    ),
+    "a method called in a class body that uses the star's name of the class": (
+        "from own import *\nclass MSELoss:\n    def m(): probe(MSELoss)\n    m()"
+    ),
+    "a method of an inner class that uses the star's name of a later class": (
+        """
+        from own import *
+        class A:
+            class MSELoss:
+                def m(self):
+                    probe(MSELoss)
+        A.MSELoss().m()
+        class MSELoss: pass
+        """
+    ),
     "two stars": "from torch.nn import *\nfrom own import *\nprobe(MSELoss)",
     "a dictionary of globals": "from torch.nn import MSELoss\nglobals()['MSELoss'] = 1\nprobe(MSELoss)",
+    "a dictionary of globals in a function": (
+        "from torch.nn import MSELoss\ndef f():\n    globals()['MSELoss'] = 1\nf()\nprobe(MSELoss)"
+    ),
     "a dictionary of a class body": (
         "from torch.nn import MSELoss\nclass A:\n    locals()['MSELoss'] = 1\n    probe(MSELoss)"
     ),
@@ -523,6 +588,7 @@ UNCLAIMED = {
         """
     ),
     "a name defined by itself": "import torch.nn as nn\nnn = nn if maybe() else nn\nprobe(nn.MSELoss)",
+    "what every module is given": "probe(__name__)",
     "a name that is nowhere": "probe(nn.MSELoss)",
     "an attribute that is replaced": "import torch.nn as nn\nnn.MSELoss = nn.L1Loss\nprobe(nn.MSELoss)",
     "an attribute that is replaced further down": (
@@ -542,6 +608,12 @@ UNCLAIMED = {
     "a star import of what is replaced": "import torch\ntorch.nn.MSELoss = 1\nfrom torch.nn import *\nprobe(MSELoss)",
     "what an own module is told to re-export": (
         "import own, torch\nown.MSELoss = torch.nn.MSELoss\nprobe(own.MSELoss)"
+    ),
+    "an own module's re-export of what is replaced": (
+        "import torch\ntorch.nn.L1Loss = 1\nfrom own import MSELoss\nprobe(MSELoss)"
+    ),
+    "a module in a module that is replaced": (
+        "import torch, unknown\ntorch.nn = unknown\nimport torch.nn.functional as F\nprobe(F.mse_loss)"
     ),
     "a star import of that": "import own, torch\nown.sum = torch.nn\nfrom own import *\nprobe(sum)",
     "an attribute that is deleted": "import torch.nn as nn\nprobe(nn.MSELoss)\ndel nn.MSELoss",
@@ -747,6 +819,7 @@ def loads(names: Names, name: str) -> list[ast.Name]:
         ("probe(nn.MSELoss)", "`nn` is not defined in this file"),
         ("nn = nn\nprobe(nn)", "`nn` is defined by itself"),
         ("try: pass\nexcept E as nn: pass\nprobe(nn)", "`nn` is bound by a pattern or an exception (line 2)"),
+        ("nn = None\nprobe(nn)", "it is the result of an expression"),
         ("probe(f())", "it is the result of an expression"),
         ("from torch.nn import L\nglobals()['L'] = 1\nprobe(L)", "`L` is assigned through `globals()` (line 2)"),
     ],
@@ -894,8 +967,10 @@ def test_calls_and_attributes_are_those_that_are_read() -> None:
         ("__all__ = ['a', '_b']\nimport a, c\n_b = 1", {"a", "_b"}),
         ("__all__ = ('a',)", {"a"}),
         ("__all__ = []", set()),
+        ("a: int\nb: int = 1", {"b"}),
         ("__all__ = ['a']\n__all__ += ['b']", None),
         ("__all__ = ['a']\n__all__.append('b')", None),
+        ("__all__ = ['a']\nfrom b import __all__", None),
         ("__all__ = [n for n in dir()]", None),
         ("__all__ = ['a', b]", None),
         ("__all__ = ['a']\nif x:\n    __all__ = ['b']", None),

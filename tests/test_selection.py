@@ -3,8 +3,9 @@
 import pytest
 
 from torchmod.model import TorchmodError
-from torchmod.selection import choose, hears_unused, nearest, rows, version
+from torchmod.selection import choose, hears_unused, rows
 from torchmod.settings import Settings
+from torchmod.words import nearest, version
 
 KNOWN = {"data-item": ("removed",), "loss-reduction": ("deprecated", "loss"), "lazy-h5py": ("h5py",)}
 

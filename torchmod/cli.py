@@ -72,7 +72,7 @@ class _Parser(argparse.ArgumentParser):
     """Names the nearest right word where one was misspelt."""
 
     def error(self, message: str) -> NoReturn:
-        from torchmod.selection import nearest
+        from torchmod.words import nearest
 
         hints = []
         if message.startswith("unrecognized arguments"):

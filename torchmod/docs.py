@@ -11,7 +11,7 @@ from pathlib import Path
 
 from torchmod.model import TorchmodError
 from torchmod.registry import Transform, discover
-from torchmod.selection import nearest
+from torchmod.words import nearest
 
 SAMPLE = "golden/sample"
 LEVELS = ("safe", "unsafe", "display", "note")

@@ -178,8 +178,6 @@ class Names:
             node = node.value
         found = self._resolve_root(node, depth)
         for attribute in reversed(attributes):
-            if not found.names:
-                return found
             found = self._member(found, attribute)
         return found
 
@@ -331,7 +329,7 @@ class Names:
             return seen.bindings[name] + in_module, True
         at: Scope | None = scope
         while at is not None and at is not self.module and at.elsewhere.get(name) != "global":
-            if name in at.bindings and name not in at.elsewhere and not at.is_class:
+            if name in at.bindings:
                 return at.bindings[name], False
             at = at.enclosing
         return in_module, True

@@ -16,7 +16,7 @@ from typing import Any
 from torchmod.knowledge.signature import Signature
 from torchmod.model import Finding, TorchmodError
 from torchmod.prefilter import Row
-from torchmod.selection import version
+from torchmod.words import version
 
 PACKAGE = "torchmod.transforms"
 ENTRY_POINTS = "torchmod.transforms"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torchmod.basics import Applicability, TorchmodError
-from torchmod.selection import nearest, version
+from torchmod.words import nearest, version
 
 if TYPE_CHECKING:
     from torchmod.subjects import Versions

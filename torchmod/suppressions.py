@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from torchmod.model import UNUSED_SUPPRESSION, Applicability, Finding, Span
-from torchmod.selection import nearest
 from torchmod.source import Source
+from torchmod.words import nearest
 
 MARK = "torchmod:"
 _COMMENT = re.compile(r"#\s*torchmod:\s*(?P<kind>[\w-]*)\s*(?:\[(?P<names>[^\]]*)\])?")
