@@ -441,3 +441,57 @@ def test_long_evidence_is_cut() -> None:
     found = Callee(Resolved(frozenset(["torch.g"])))
     one = Call("some-transform", module, module.names.calls[0], found, name="torch.g")
     assert one.evidence[0] == f"`{'x' * 57}...` is torch.g"
+
+
+# the order of evaluation, and defaults
+
+
+@pytest.mark.parametrize(
+    ("text", "parameter", "keeps"),
+    [
+        ("f(1, 2)", "a", False),
+        ("f(1, 2)", "b", True),
+        ("f(1, k=2)", "a", True),
+        ("f(a=1, k=2)", "a", True),
+        ("f(a=1, **kw)", "a", True),
+        ("f(a=1, *xs)", "a", False),
+    ],
+)
+def test_a_place_is_kept_where_only_named_arguments_follow(text: str, parameter: str, keeps: bool) -> None:
+    assert call(text).keeps_place(parameter) is keeps
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [("f(x, y, k=z)", False), ("f(x, y, k=g())", True), ("f(g(), y)", False), ("f(x, k=(y := 1))", True)],
+)
+def test_code_that_runs_later_is_seen(text: str, passes: bool) -> None:
+    module_call = next(c for c in [call(text)] if c.arguments)
+    parameter = "b" if text == "f(g(), y)" else "a"
+    assert module_call.passes_code(parameter) is passes
+
+
+@pytest.mark.parametrize(
+    ("text", "maybe"),
+    [
+        ("def g(x=None):\n    f(x)", True),
+        ("def g(x, y=None):\n    f(x)", False),
+        ("def g(x=True):\n    f(x)", False),
+        ("def g(y=None, x=1):\n    f(x)", False),
+        ("def g(*, y, x=None):\n    f(x)", True),
+        ("def g(*, x, y=None):\n    f(x)", False),
+        ("def g(x=None):\n    def h():\n        f(x)", True),
+        ("def g(x=None):\n    def h(x=1):\n        f(x)", False),
+        ("g = lambda x=None: f(x)", True),
+        ("def g(x=None):\n    f(x.y)", False),
+        ("f(x)", False),
+    ],
+)
+def test_a_parameter_that_is_none_by_default_is_known(text: str, maybe: bool) -> None:
+    assert call(text).may_be_none("a") is maybe
+
+
+@pytest.mark.parametrize("value", ["self", "type(self)", "x"])
+def test_super_with_a_name_that_is_not_the_first_parameter_is_no_instance(value: str) -> None:
+    head = f"class L(NLLLoss):\n    def __init__(me):\n        super(L, {value}).__init__(MARK)"
+    assert resolved(head) != "torch.nn.NLLLoss"

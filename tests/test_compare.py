@@ -1,6 +1,11 @@
 """What counts as a difference, and what is made of it."""
 
+import collections
+import datetime
+import functools
 import io
+import threading
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +15,9 @@ pytest.importorskip("torch", reason="torch is not installed: nothing is run and 
 
 import torch
 
-from torchmod.verify.compare import ELSEWHERE, Kind, Want, compare, judge
+from torchmod.verify.compare import ELSEWHERE, Kind, Want, compare, judge, survey
 from torchmod.verify.snapshot import MISSING, Snapshots
+from torchmod.verify.tensors import tensors_in
 from torchmod.verify.trace import Output, Raised, Status, Trace
 
 
@@ -51,7 +57,63 @@ class Meter:
         self.average = average
 
 
-Meter.__module__ = "__main__"  # as in a program that was run
+class Slotted:
+    __slots__ = ("_one", "two")
+
+    def __init__(self, one: float) -> None:
+        self._one = one
+
+
+class Counted(list):  # type: ignore[type-arg]
+    total = 0
+
+
+class Tone(int):
+    pass
+
+
+class Lazy:
+    def __getstate__(self) -> Any:
+        raise RuntimeError
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+
+
+for own in (Meter, Slotted, Counted, Tone, Lazy):
+    own.__module__ = "__main__"  # as in a program that was run
+
+
+def with_attributes(value: Any, **attributes: Any) -> Any:
+    for name, one in attributes.items():
+        setattr(value, name, one)
+    return value
+
+
+def program(text: str) -> Any:
+    """What a program calls ``x``."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(text, names)
+    return names["x"]
+
+
+def scheduler(steps: int) -> Any:
+    return torch.optim.lr_scheduler.StepLR(optimizer(0.1), steps)
+
+
+def nested(depth: int, value: Any) -> Any:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def conv(**options: Any) -> Any:
+    torch.manual_seed(0)
+    return torch.nn.Conv2d(1, 1, 3, **options)
+
+
+TARGET = Meter(1.0)
+TARGET.step = functools.partial(max, 1)  # type: ignore[attr-defined]
 SAME = [
     None,
     True,
@@ -74,6 +136,21 @@ SAME = [
     torch.empty(2, device="meta"),
     leaf(1.0, grad=2.0),
     leaf(1.0) * 2,
+    collections.deque([1], maxlen=2),
+    range(3),
+    datetime.date(2020, 1, 2),
+    slice(1, 2),
+    {}.items(),
+    bytearray(b"a"),
+    functools.partial(int, base=2),
+    weakref.ref(TARGET),
+    TARGET.step,
+    torch.Generator(),
+    torch.optim.SGD([leaf(1.0)], lr=0.1),
+    torch.utils.data.DataLoader([1, 2], 2, shuffle=True),
+    list(range(30_000)),
+    nested(90, 1),
+    torch.nn.LSTM(1, 1),
     loss(),
     net(),
     Meter(1.0),
@@ -127,10 +204,106 @@ def test_a_trace_equals_itself_after_the_way_between_processes(value: Any) -> No
         (net(), net(p=0.1), [("x.1.p", "value")]),
         (optimizer(0.1), optimizer(0.2), [("x.param_groups.0.lr", "value")]),
         (Meter(1.0), Meter(2.0), [("x.average", "value")]),
+        (collections.deque([1]), collections.deque([2]), [("x.0", "value")]),
+        (collections.deque([1]), collections.deque([1], 3), [("x.maxlen", "type")]),
+        (range(3), range(4), [("x.stop", "value"), ("x.<arguments>.1", "value")]),
+        (datetime.date(2020, 1, 1), datetime.date(2020, 1, 2), [("x.<arguments>.0", "value")]),
+        ({}.keys(), {1: 2}.keys(), [("x", "length"), ("x.0", "presence")]),
+        (scheduler(2), scheduler(3), [("x.step_size", "value")]),
+        (
+            torch.utils.data.TensorDataset(torch.ones(2)),
+            torch.utils.data.TensorDataset(torch.ones(2) * 2),
+            [("x.tensors.0", "value")],
+        ),
+        (torch.utils.data.Subset([1, 2], [0]), torch.utils.data.Subset([1, 2], [1]), [("x.indices.0", "value")]),
+        (
+            torch.utils.data.DataLoader([1, 2], 2),
+            torch.utils.data.DataLoader([1, 2], 1),
+            [("x.batch_size", "value"), ("x.batch_sampler.batch_size", "value")],
+        ),
+        (conv(stride=1), conv(stride=2), [("x.stride.0", "value"), ("x.stride.1", "value")]),
+        (net(), with_attributes(net(), _v=1), [("x._v", "presence")]),
+        (with_attributes(net(), own=[conv()]), with_attributes(net(), own=[conv(bias=False)]), None),
+        (with_attributes(Meter(1.0), _v=1), with_attributes(Meter(1.0), _v=2), [("x._v", "value")]),
+        (Slotted(1), Slotted(2), [("x._one", "value")]),
+        (Counted([1]), with_attributes(Counted([1]), total=3), [("x.total", "value")]),
+        (Tone(1), Tone(2), [("x.<value>", "value")]),
+        (Lazy(1.0), Lazy(2.0), [("x.rate", "value")]),
+        (with_attributes(torch.optim.Adam([leaf(1.0)]), own=1), torch.optim.Adam([leaf(1.0)]), [("x.own", "presence")]),
+        (program("class x: rate = 1"), program("class x: rate = 2"), [("x.rate", "value")]),
+        (program("class C: rate = 1\nx = C()"), program("class C: rate = 2\nx = C()"), [("x.rate", "value")]),
+        (weakref.ref(TARGET), program("import weakref\ndef x(): pass\nf, x = x, weakref.ref(x)"), None),
+        (functools.partial(int, base=2), functools.partial(int, base=3), None),
+        ([1] * 999 + [1], [1] * 999 + [2], [("x.999", "value")]),
+        ([1] * 30_000 + [1], [1] * 30_000 + [2], [("x.<the rest>", "value")]),
+        ([torch.ones(1)] * 20_101, [torch.ones(1)] * 20_100 + [torch.zeros(1)], [("x.<the rest>", "value")]),
+        (nested(50, 1), nested(50, 2), [("x" + ".0" * 50, "value")]),
+        ({1: "a"}, {"1": "a"}, [("x.1", "presence"), ("x.'1'", "presence")]),
+        ({1: "a", "1": "b"}, {1: "b", "1": "a"}, [("x.1", "value"), ("x.'1'", "value")]),
+        ({Meter(1): 1, Meter(2): 2}, {Meter(1): 1, Meter(2): 3}, None),
+        (max, min, [("x", "name")]),
+        (program("x = lambda: 1"), program("def x(): pass"), [("x", "name")]),
+        (program("def x(a=1): pass"), program("def x(a=2): pass"), [("x.defaults.0.0", "value")]),
+        (TARGET.step, functools.partial(max, 2), None),
     ],
 )
 def test_what_differs(before: Any, after: Any, found: list[tuple[str, str]]) -> None:
-    assert [one for one in differences(before, after) if one[0] != "<graph>"] == found
+    all_found = [one for one in differences(before, after) if one[0] != "<graph>"]
+    assert all_found if found is None else all_found == found
+
+
+def not_compared(before: Any, after: Any) -> list[str]:
+    return [one.path for one in survey(trace(x=before), trace(x=after))[1]]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "paths"),
+    [
+        ((n for n in "a"), (n for n in "b"), ["x"]),
+        (threading.Lock(), threading.Lock(), ["x"]),
+        (Meter(n for n in "a"), Meter(n for n in "b"), ["x.average"]),
+        (Lazy(1.0), Lazy(1.0), ["x"]),
+        (nested(200, 1), nested(200, 2), ["x" + ".0" * 101]),
+        (program("x = lambda: 1"), program("x = lambda: 2"), ["x"]),
+        (program("x = lambda: 1"), program("\n\nx = lambda: 1"), []),
+        ([0] * 30_000 + [threading.Lock()], [0] * 30_000 + [threading.Lock()], ["x.<the rest>"]),
+        (open, open, []),
+        (range(3), range(3), []),
+    ],
+)
+def test_what_nobody_can_look_at_is_named(before: Any, after: Any, paths: list[str]) -> None:
+    assert differences(before, after) == []
+    assert not_compared(before, after) == paths
+
+
+def test_of_an_array_of_texts_every_one_is_compared() -> None:
+    numpy = pytest.importorskip("numpy", reason="numpy is not installed")
+    texts = ["a"] * 1500
+    before, after = (numpy.array([*texts, middle, *texts]) for middle in "bc")
+    assert differences(before, after) == [("x.1500", "value")]
+
+
+def test_what_cannot_be_looked_at_is_another_thing_when_its_type_is() -> None:
+    assert differences((n for n in "a"), threading.Lock())[0] == ("x", "type")
+
+
+def test_where_a_watched_name_cannot_be_compared_nothing_is_proved() -> None:
+    one, other = trace(x=[1, threading.Lock()]), trace(x=[1, threading.Lock()])
+    verdict = judge(one, other, watch=("x",))
+    assert (verdict.kind, verdict.not_compared) == (Kind.INCONCLUSIVE, ("x.1",))
+    assert verdict.reason.startswith("it is watched, but was not compared: x.1 (lock")
+    assert judge(one, other, watch=("y",)).kind is Kind.EQUIVALENT
+    assert judge(one, other).not_compared == ("x.1",)
+    assert judge(one, trace(x=[2, threading.Lock()]), watch=("x",)).kind is Kind.DIFFERENT
+
+
+def test_a_list_whose_parts_are_shared_again_and_again_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torchmod.verify.snapshot._MOST_LOOKED_AT", 21_000)
+    value: Any = [1]
+    for _ in range(60):
+        value = [value, value]
+    assert not_compared(value, value)
+    assert list(tensors_in(value)) == []
 
 
 def test_a_value_that_holds_itself_is_looked_at_once() -> None:
@@ -146,7 +319,7 @@ def test_a_value_whose_own_code_fails_is_no_failure_of_ours() -> None:
         def items(self) -> Any:
             raise RuntimeError
 
-    assert Snapshots("/scratch").safely(Shy())["type"] == "Shy (unreadable: RuntimeError)"
+    assert Snapshots("/scratch").of([Shy()])["items"]["0"]["why"] == "unreadable: RuntimeError"
 
 
 def test_folders_and_addresses_do_not_count() -> None:
@@ -259,3 +432,10 @@ def test_on_another_device_only_what_was_computed_counts() -> None:
 def test_what_is_no_trace_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="no"):
         Trace.from_plain({**Trace().plain(), **change})
+
+
+def test_traces_that_cannot_be_compared_are_inconclusive() -> None:
+    odd = Trace(values={"x": {"kind": "tensor", "shape": [2]}})  # as a program may forge it
+    verdict = judge(trace(x=torch.ones(2)), odd)
+    assert verdict.kind is Kind.INCONCLUSIVE
+    assert verdict.reason == "the two traces cannot be compared: KeyError"

@@ -29,7 +29,7 @@ SHAPES = {
     "keeps": ({"before.py"}, {"case.toml", "setup.py", "findings.txt"}),
     "reports": ({"before.py", "findings.txt"}, {"case.toml", "setup.py"}),
 }
-CASE_KEYS = {"unsafe", "target", "written-for", "watch", "wants", "legacy", "devices", "cannot-run"}
+CASE_KEYS = {"unsafe", "target", "written-for", "watch", "wants", "legacy", "devices", "cannot-run", "wrong-raises"}
 MAX_LINES = 40
 
 

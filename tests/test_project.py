@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from torchmod.names import Names, Resolved
-from torchmod.project import MAX_BYTES, Project
+from torchmod.project import MAX_BYTES, MAX_DEPTH, Project
 
 MSE = "torch.nn.MSELoss"
 Means = Callable[[Mapping[str, str]], Resolved]
@@ -70,6 +70,20 @@ FOUND = {
         "pkg/sub/__init__.py": "from .. import losses",
         "pkg/losses.py": "from .sub.base import MSELoss",
         "pkg/sub/base.py": REEXPORT,
+    },
+    "handed on by a module next to it from above": {
+        "pkg/sub/train.py": "from .b import c\nc.MSELoss",
+        "pkg/sub/b.py": "from .. import c",
+        "pkg/c.py": REEXPORT,
+    },
+    "a module next to the file has that name": {
+        "train.py": "from torch import nn\nnn.MSELoss",
+        "nn.py": "class MSELoss: pass",
+    },
+    "a module that a package's list leaves out": {
+        "train.py": "from torch import nn\nfrom pkg import *\nnn.MSELoss",
+        "pkg/__init__.py": "__all__ = ['x']\nfrom .nn import x",
+        "pkg/nn.py": "class MSELoss: pass",
     },
     "handed on by a relative import from above": {
         "pkg/train.py": "from .a.b import losses\nlosses.MSELoss",
@@ -139,6 +153,10 @@ OWN = {
         "a:MSELoss",
     ),
     "not in this repository": ({"train.py": "from utils import MSELoss\nMSELoss"}, "utils.MSELoss"),
+    "relative and only above": (
+        {"p/train.py": "from .losses import MSELoss\nMSELoss", "losses.py": REEXPORT},
+        ".losses.MSELoss",
+    ),
     "relative and not there": ({"train.py": "from .utils import MSELoss\nMSELoss"}, ".utils.MSELoss"),
 }
 
@@ -180,6 +198,11 @@ NOT_TORCH = {
         "repo/train.py": "from losses import MSELoss\nMSELoss",
         "repo/setup.py": "",
         "losses.py": REEXPORT,
+    },
+    "a module of the repository that is called torch": {
+        "train.py": "import torch\ntorch.nn.MSELoss",
+        "torch/__init__.py": "from . import nn",
+        "torch/nn.py": "class MSELoss: pass",
     },
     "a file that cannot be parsed": {"train.py": "from losses import MSELoss\nMSELoss", "losses.py": REEXPORT + "\n(("},
     "a file that is too large": {
@@ -264,33 +287,35 @@ def test_torch_is_not_claimed_of(name: str, means: Means) -> None:
 
 
 def test_a_chain_of_many_files_is_given_up_without_recursion(means: Means) -> None:
-    aliases = "".join(f"x{n + 1} = x{n}\n" for n in range(15)) + "x = x15"
+    aliases = "".join(f"x{n + 1} = x{n}\n" for n in range(10)) + "x = x10"
     files = {"f0.py": "from f1 import x\nx"}
     files |= {f"f{n}.py": f"from f{n + 1} import x as x0\n{aliases}" for n in range(1, 300)}
     files["f300.py"] = "from torch.nn import MSELoss as x"
-    assert means(files).only == "f7.x"
+    assert means(files).only == f"f{MAX_DEPTH + 1}.x"
 
 
 def test_answers_do_not_depend_on_who_asked_first(tmp_path: Path) -> None:
+    circle = "try:\n    from {} import x\nexcept E:\n    from torch.nn import MSELoss as x\nx"
+    patch = "import {0}, torch.nn as nn\n{0}.nn.MSELoss = 1\nfrom {0} import MSELoss\nMSELoss"
     files = {
-        "a.py": "from b import *\ntry:\n    from b import x\nexcept E:\n    from torch.nn import MSELoss as x\nx",
-        "b.py": "from a import *\nfrom c import x\nx",
-        "c.py": "try:\n    from a import x\nexcept E:\n    from torch.nn import MSELoss as x\nfrom d import y\nx",
-        "d.py": "from e import y\ny",
-        "e.py": "from f import y\ny",
-        "f.py": "from g import y\ny",
-        "g.py": "from h import y\ny",
-        "h.py": "from i import y\ny",
-        "i.py": "from j import y\ny",
-        "j.py": "from torch.nn import MSELoss as y\ny",
+        "a.py": circle.format("b"),
+        "b.py": circle.format("c"),
+        "c.py": "from a import x\nx",
+        "d.py": "from e import *\nfrom c import x\nMSELoss",
+        "e.py": "from f import *\nfrom torch.nn import *\nMSELoss",
+        "f.py": "from d import *\nMSELoss",
+        "g.py": patch.format("h"),
+        "h.py": patch.format("g"),
     }
+    files |= {f"n{n}.py": f"from n{n + 1} import x\nfrom n{n + 1} import *\nx" for n in range(MAX_DEPTH)}
+    files[f"n{MAX_DEPTH}.py"] = f"{REEXPORT} as x\nx"
     for name, text in files.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
     alone = {name: asked(tmp_path, name) for name in files}
-    for order in (list(files), list(reversed(files)), sorted(files, key=lambda name: ord(name[0]) % 3)):
+    assert alone["n0.py"].only == MSE
+    for order in [list(files), list(reversed(files)), *([name, *files] for name in files)]:
         project = Project()
         assert {name: asked(tmp_path, name, project) for name in order} == alone
-    assert alone["e.py"].only == MSE
 
 
 def test_files_are_read_through_the_given_function_once(tmp_path: Path) -> None:
@@ -302,8 +327,8 @@ def test_files_are_read_through_the_given_function_once(tmp_path: Path) -> None:
         return b"from torch.nn import MSELoss, L1Loss"
 
     project = Project(from_snapshot)
-    (tmp_path / "train.py").write_text("from losses import MSELoss, L1Loss\nL1Loss\nMSELoss", encoding="utf-8")
-    assert asked(tmp_path, "train.py", project).only == MSE
+    (tmp_path / "train.py").write_text("from losses import MSELoss as m, L1Loss as n\nm or n", encoding="utf-8")
+    assert asked(tmp_path, "train.py", project).names == {MSE, "torch.nn.L1Loss"}
     assert read == [str(tmp_path / "losses.py")]
 
 

@@ -109,10 +109,24 @@ def begins(text: str, expected: str) -> bool:
         ("y = torch.nn.MSELoss()", "y = torch.nn.L1Loss()", "y: type was MSELoss, is L1Loss"),
         ("y = torch.nn.MSELoss()", "y = torch.nn.MSELoss(reduction='sum')", "y.reduction: value was mean, is sum"),
         ("y = 1", "import os; os._exit(0)", "it ended its own process, with status 0"),
+        ("y = range(3)", "y = range(4)", "y.stop: value was 3, is 4"),
+        ("class C: _v = 1\ny = C()", "class C: _v = 2\ny = C()", "C._v: value was 1, is 2"),
+        ("import os; os.mkdir('d'); os.symlink('a', 'b')", "import os; os.symlink('c', 'b')", "<files>.b: value was *"),
+        ("import os", "import os; os.remove('program.py')", "<files>.program.py (removed): presence was absent, *"),
+        ("y = 1", "raise ValueError('a' * 2000)", "<run>: exception was none, *"),
+        ("raise ValueError('a' * 2000 + 'b')", "raise ValueError('a' * 2000 + 'c')", "<run>: exception was *"),
+        (
+            "for n in range(1100): open(f'{n:04}', 'w').write('1')",
+            "for n in range(1100): open(f'{n:04}', 'w').write(str(1 + n // 1099))",
+            "<files>.<the rest>: value was *",
+        ),
+        ("print('a' * 5_000_000)", "print('a' * 4_999_999 + 'b')", "<output>: *"),
     ],
 )
 def test_a_difference_is_found(before: str, after: str, reason: str) -> None:
-    result = run_one(before, after)
+    raises = before.startswith("raise")
+    wants = {"device": (Want("<run>", "exception", "*", "none"),)} if raises else {}
+    result = run_one(before, after, wants=wants)
     assert result.kind is Kind.DIFFERENT
     assert begins(result.verdicts["device"].reason, reason)
 
@@ -123,6 +137,9 @@ def test_a_difference_is_found(before: str, after: str, reason: str) -> None:
         "y = x * 2; print(y, id, object())",
         "import os; y = os.getcwd(); torch.save(x, 'x.pt')",
         "class Mine:\n    def __init__(self): self.x = x\ny = Mine()",
+        "import os; open('log', 'w').write(f'{os.getcwd()} {object()}')",
+        "model = torch.nn.LSTM(1, 1)\nmodel.register_forward_hook(lambda *given: None)",
+        "y = torch.amp.GradScaler('cpu')\ny._per_optimizer_states[id(object())]",
         "import pickle\nclass Mine: pass\ny = pickle.loads(pickle.dumps(Mine()))",
         "y = {id(x): 1}; y = set('abc'); y = x.new_empty(3)",
         "y = (n for n in range(3)); f = lambda: 1",
@@ -178,6 +195,58 @@ def test_a_program_before_that_does_not_run_is_inconclusive(before: str, reason:
     assert not result.wrong[0].caught
 
 
+@pytest.mark.parametrize(
+    ("wrong", "by", "how"),
+    [
+        ("y = 2", "value", "y: value was 1, is 2"),
+        ("y = 1.0", "type", "y: type was int, is float"),
+        ("y = 1; print()", "text", "<output>: text was (no line), is *"),
+        ("raise ValueError('no')", "exception", "<run>: exception was none, is ValueError: no"),
+        ("y = = 2", "", "it raises SyntaxError: invalid syntax (line 2): a slip? *"),
+        ("y = z", "", "it raises NameError: name 'z' is not defined (line 2): a slip? *"),
+        ("def f():\n    print(z)\n    z = 1\nf()", "", "it raises UnboundLocalError: *"),
+        ("import no_such_thing", "", "it raises ModuleNotFoundError: *"),
+        ("y = torch.no_such_thing", "", "it raises AttributeError: *"),
+        ("import os; os._exit(3)", "", "it ended its own process, with status 3: nothing could be compared *"),
+        ("import warnings; warnings.warn('no'); y = 1", "", "only its warnings differ, *"),
+        ("y = 1", "", "it does the same"),
+    ],
+)
+def test_what_tells_a_wrong_rewrite_apart(wrong: str, by: str, how: str) -> None:
+    (found,) = run_one("y = 1", "y = 1", wrong={"wrong_any.py": f"import torch\n{wrong}"}).wrong
+    assert (found.caught, found.by) == (bool(by), by)
+    assert begins(found.how, how)
+
+
+def test_the_report_says_by_what_wrong_rewrites_were_told_apart() -> None:
+    wrong = {"wrong_a.py": "y = 2", "wrong_b.py": "y = 3", "wrong_c.py": "1 / 0", "wrong_d.py": "y = 1"}
+    result = run_one("y = 1", "y = 1", wrong=wrong)
+    assert "told apart by: value 2, exception 1\n" in report.as_text([result])
+    assert json.loads(report.as_json([result]))["wrong"]["by"] == {"value": 2, "exception": 1}
+
+
+def test_a_pair_that_differs_is_not_counted_as_equivalent_with_gradients() -> None:
+    same, other = run_one("y = x.sum()", "y = x.sum()"), run_one("y = x.sum()", "y = x.mean()")
+    assert GRADIENTS in other.verdicts
+    row = report.as_text([same, other]).splitlines()[1].split()
+    assert row[:4] == ["some-transform", "2", "1", "1"]
+
+
+def test_what_was_not_compared_is_in_the_report() -> None:
+    program = "y = [(n for n in 'a')]"
+    result = run_one(program, program)
+    assert "    not compared: y.0\n" in report.as_text([result])
+    assert json.loads(report.as_json([result]))["cases"][0]["not_compared"] == ["y.0"]
+    watched = run_one(program, program, watch=("y",))
+    assert {verdict.kind for verdict in watched.verdicts.values()} == {Kind.INCONCLUSIVE}
+
+
+@pytest.mark.skipif(real_cuda(), reason="there is a GPU here")
+def test_the_random_numbers_of_a_device_in_use_count() -> None:
+    result = run_one("y = x.cuda()", "y = x.cuda(); torch.rand(1, device='cuda')", Device.SIMULATED)
+    assert [one.path for one in result.verdicts["device"].differences] == ["<random>.cuda:0"]
+
+
 def test_the_modules_that_the_setup_imports_are_not_the_programs() -> None:
     result = run_one("y = 1", "y = math.floor(1.0)", setup="import math")
     assert result.verdicts["device"].reason == "<run>: exception was none, is NameError: name 'math' is not defined"
@@ -196,6 +265,7 @@ def test_h5py_opens_and_what_can_be_sent_to_workers_are_observed() -> None:
     )
     assert [str(one) for one in result.verdicts["device"].differences] == [
         "data: pickles was TypeError, is yes",
+        "data.file: presence was present, is absent",
         "<h5py>.main: opens was 1, is 0",
         "<h5py>.workers: opens was 0, is 1",
         "<h5py>.in workers: opens was 0, is 2",
@@ -289,6 +359,13 @@ GOOD = {"before": "y = 1", "after": "y = 1"}
     [
         ([GOOD], 0),
         ([GOOD, {**GOOD, "case": "cannot-run = 'it needs a camera'", "before": "1 / 0"}], 0),
+        ([{**GOOD, "case": "cannot-run = 'it needs a camera'"}], 3),
+        ([dict.fromkeys(GOOD, "y = (n for n in 'a')")], 0),
+        ([{**dict.fromkeys(GOOD, "y = (n for n in 'a')"), "case": "watch = ['y']"}], 3),
+        ([{**GOOD, "wrong_two": "y = = 2"}], 1),
+        ([{**GOOD, "wrong_two": "y = no_such_name", "case": "wrong-raises = ['wrong_two.py']"}], 0),
+        ([{**GOOD, "wrong_two": "y = 2", "case": "wrong-raises = ['wrong_two.py']"}], 1),
+        ([{**GOOD, "case": "wrong-raises = ['wrong_two.py']"}], 2),
         ([{**GOOD, "wrong_two": "y = 2"}], 0),
         ([{**GOOD, "after": "y = 2"}], 1),
         ([{**GOOD, "wrong_name": "y = 2 - 1"}], 1),
@@ -336,10 +413,12 @@ def test_json_tells_everything(tmp_path: Path, capsys: pytest.CaptureFixture[str
     (case,) = data.pop("cases")
     assert data["pairs"] == {"total": 1, "equivalent": 0, "different": 1, "stale": 0, "inconclusive": 0, "not_run": 0}
     assert (data["version"], data["devices"], data["real_gpu"]) == (1, ["cpu"], False)
-    assert data["wrong"] == {"total": 1, "caught": 0}
+    assert data["wrong"] == {"total": 1, "caught": 0, "by": {}}
     assert (case["transform"], case["case"], case["outcome"]) == ("some-transform", "rewrites_it", "different")
     assert case["modes"]["device"]["differences"] == [{"path": "y", "aspect": "value", "before": "1", "after": "2"}]
-    assert case["wrong"] == [{"file": "wrong_same.py", "caught": False, "mode": None, "how": "it does the same"}]
+    (same,) = case["wrong"]
+    assert same == {"file": "wrong_same.py", "caught": False, "mode": None, "by": None, "how": "it does the same"}
+    assert case["not_compared"] == []
 
 
 def test_cases_are_chosen_by_transform_by_name_and_by_both(tmp_path: Path) -> None:

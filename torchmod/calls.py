@@ -259,8 +259,8 @@ class Call(Subject):
     def _finding(
         self, level: Applicability, message: str, fix: Build | Fix | None, evidence: Iterable[str], at: Span | None
     ) -> Finding:
-        if self.doubt and fix is not None:
-            level, message, fix = Applicability.NOTE, self.doubt, None
+        if fix is not None and (self.doubt or not self.name):  # a fix needs to know what is called
+            level, message, fix = Applicability.NOTE, self.doubt or "it is not known to be what is looked for", None
         return super()._finding(level, message, fix, (*self.evidence, *evidence), at)
 
     # surgery

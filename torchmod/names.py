@@ -27,7 +27,7 @@ _KEPT_BY_STARS = frozenset(
     ["getattr", "hasattr", "isinstance", "issubclass", "len", "object", "property", "setattr", "super", "type"]
 )
 """Builtins that no library is known to hide by a star import; `sum`, `open` and the like are hidden by many."""
-_DEPTH = 20  # aliases of aliases; a longer chain is not somebody's code
+_DEPTH = 12  # aliases of aliases; a longer chain is not somebody's code
 
 
 class Neighbours(Protocol):

@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 from torchmod.model import Unreadable
 from torchmod.names import Names
 from torchmod.source import Source
 
 MAX_BYTES = 1_000_000
-MAX_DEPTH = 6
-"""A name that more files hand on to each other is not followed."""
+MAX_DEPTH = 8
+"""How many files may hand on a name to each other; longer chains are not somebody's code."""
 PACKAGE = "__init__.py"
 _ROOT_SIGNS = (".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg")
 _LEVELS = 8
@@ -157,23 +158,23 @@ class View:
     def files(self, module: str) -> tuple[str, ...]:
         """The files that an own module may be: which one, where there are several, depends on how Python is started."""
         if module not in self._files:
-            self._files[module] = tuple(self._find(module))
+            parts = module.lstrip(".").split(".") if module.strip(".") else []
+            level = len(module) - len(module.lstrip("."))
+            folders = [os.path.join(self._folder, *[os.pardir] * (level - 1))] if level else self._folders
+            found = (_module_file(os.path.normpath(folder), parts) for folder in folders)
+            self._files[module] = tuple(path for path in found if path is not None)
         return self._files[module]
 
-    def _find(self, module: str) -> Iterator[str]:
-        level = len(module) - len(module.lstrip("."))
-        parts = module.lstrip(".").split(".") if module.strip(".") else []
-        folder = self._folder
-        for _ in range(level - 1):
-            folder = os.path.dirname(folder)
-        for _ in range(1 if level else _LEVELS):
-            found = _module_file(folder, parts)
-            if found:
-                yield found
-            above = os.path.dirname(folder)
-            if above == folder or any(os.path.exists(os.path.join(folder, sign)) for sign in _ROOT_SIGNS):
-                return
-            folder = above
+    @cached_property
+    def _folders(self) -> list[str]:
+        """The file's folder and those above, up to the repository's root."""
+        folders = [self._folder]
+        while len(folders) < _LEVELS:
+            above = os.path.dirname(folders[-1])
+            if above == folders[-1] or any(os.path.exists(os.path.join(folders[-1], sign)) for sign in _ROOT_SIGNS):
+                break
+            folders.append(above)
+        return folders
 
 
 def _parent(module: str) -> str:

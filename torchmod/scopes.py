@@ -157,7 +157,7 @@ class _Walk:
         elif where == "global":
             self._found.module.bindings.setdefault(name, []).append(replace(binding, done=0))
         else:  # the function that it belongs to may bind it further down
-            self._nonlocal.append((scope, name, replace(binding, done=0)))
+            self._nonlocal.append((scope, name, binding))
 
     def _localize(self, scope: Scope, name: str) -> None:
         """Make a name a local one that gets no value here."""

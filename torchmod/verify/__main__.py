@@ -6,17 +6,23 @@ Exit status: 0 equivalent, 1 different, 2 could not run, 3 inconclusive.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
+import io
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
 EQUIVALENT, DIFFERENT, COULD_NOT_RUN, INCONCLUSIVE, INTERRUPTED = 0, 1, 2, 3, 130
+MOST_JOBS, MOST_SECONDS = 256, 86_400
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run one command; gives the exit status."""
+    """Run one command; gives the exit status. Whatever goes wrong is told on one line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         options = _parser().parse_args(list(arguments))
         if importlib.util.find_spec("torch") is None:
@@ -32,13 +38,32 @@ def main(arguments: Sequence[str]) -> int:
         print("torchmod verify: interrupted", file=sys.stderr)
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_output()
         return COULD_NOT_RUN
+    except Exception as error:
+        if isinstance(error, OSError):
+            _give_up_output()
+        return _refuse(_unexpected(error))
     return status
 
 
+def _give_up_output() -> None:
+    """Let what is still to be written go nowhere: Python would try again at its end, and fail again."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _unexpected(error: Exception) -> str:
+    """What happened, and where."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__}: {error} ({os.path.basename(where.filename)}, line {where.lineno})"
+
+
 def _refuse(reason: str) -> int:
-    print(f"torchmod verify: {reason}", file=sys.stderr)
+    from torchmod.verify.trace import printable
+
+    with contextlib.suppress(OSError):  # nobody can be told
+        print(f"torchmod verify: {printable(reason)}", file=sys.stderr)
     return COULD_NOT_RUN
 
 
@@ -55,8 +80,8 @@ def _parser() -> argparse.ArgumentParser:
     add = golden.add_argument
     add("names", nargs="*", metavar="NAME", help="a transform, a case, or transform/case (default: all)")
     add("--golden", type=Path, default=Path("golden"), metavar="DIR", help="where the cases are (default: golden)")
-    add("--jobs", type=int, metavar="N", help="runs at a time (default: one for each processor)")
-    add("--timeout", type=float, default=20.0, metavar="SECONDS", help="for one run (default: 20)")
+    add("--jobs", type=_count, metavar="N", help="runs at a time (default: one for each processor)")
+    add("--timeout", type=_seconds, default=20.0, metavar="SECONDS", help="for one run (default: 20)")
     add("-v", "--verbose", action="store_true", help="also what is as it should be")
     battery = commands.add_parser("battery", help="check what a CUDA device does, on a real or the simulated one")
     battery.set_defaults(run=_battery)
@@ -69,6 +94,19 @@ def _parser() -> argparse.ArgumentParser:
         )
         one.add_argument("--format", choices=("text", "json"), default="text", help="how to tell (default: text)")
     return parser
+
+
+def _count(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_JOBS:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 to {MOST_JOBS}")
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) <= MOST_SECONDS:  # which nan is not
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds above 0, of at most {MOST_SECONDS}")
 
 
 def _golden(options: argparse.Namespace) -> int:
@@ -89,7 +127,8 @@ def _golden(options: argparse.Namespace) -> int:
         return DIFFERENT
     if any(result.case.problem for result in results):
         return COULD_NOT_RUN
-    return EQUIVALENT if all(result.passed for result in results) else INCONCLUSIVE
+    proved = all(result.passed for result in results) and any(result.kind is not None for result in results)
+    return EQUIVALENT if proved else INCONCLUSIVE
 
 
 def _check_device(device: str) -> None:

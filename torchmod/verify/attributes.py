@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
+import ast
+import pickle
 import types
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from torchmod.verify.trace import Snapshot
 
 CODE = (
-    types.FunctionType | types.BuiltinFunctionType | types.MethodType | type | types.ModuleType | types.CodeType
-    | types.MethodWrapperType | types.WrapperDescriptorType | types.MethodDescriptorType | types.ClassMethodDescriptorType
-)  # fmt: skip
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.MethodType,
+    types.MethodWrapperType,
+    types.MethodDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.ModuleType,
+    types.CodeType,
+    type,
+)
 """What is compared by its name: the code itself may have been rewritten."""
-_BEHAVIOUR = CODE | property | classmethod | staticmethod | types.MemberDescriptorType | types.GetSetDescriptorType
+_BEHAVIOUR = (*CODE, property, classmethod, staticmethod, types.MemberDescriptorType, types.GetSetDescriptorType)
 _BY_ADDRESS = frozenset({"_per_optimizer_states"})
 """Attributes of torch's own classes that are dictionaries by ``id``, which is another one in every run."""
 _PARTS = ("maker", "arguments", "state", "elements", "pairs")
@@ -54,8 +65,8 @@ def _is_special(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
-def hidden(value: object) -> dict[str, Any] | None:
-    """What a value holds beside its attributes, in ways that only its own class knows; None when it cannot be told."""
+def hidden(value: object, held: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a value has beside the attributes that it holds, as only its class knows; None when it cannot be told."""
     kind = type(value)
     plain = kind.__reduce__ is object.__reduce__ and kind.__reduce_ex__ is object.__reduce_ex__
     try:
@@ -73,8 +84,9 @@ def hidden(value: object) -> dict[str, Any] | None:
     if plain and kind.__getstate__ is object.__getstate__ and not any(made[3:5]):  # the attributes are all
         return {}
     parts = dict(zip(_PARTS, made, strict=False))
-    if parts.get("state") is getattr(value, "__dict__", None):
-        del parts["state"]
+    if isinstance(parts.get("state"), dict):
+        beside = {name: one for name, one in parts["state"].items() if held.get(name, parts) is not one}
+        parts["state"] = {name: one for name, one in beside.items() if name not in _BY_ADDRESS} or None
     for name, turn in (("elements", list), ("pairs", dict)):
         if parts.get(name) is not None:
             parts[name] = turn(parts[name])
@@ -99,10 +111,33 @@ def _text(value: object) -> str | None:
     return None if " at 0x" in text else text
 
 
+def key_name(key: Any) -> str:
+    """The name of what a dictionary holds: of ``1`` and of ``"1"`` not the same one."""
+    if not isinstance(key, str):
+        return repr(key)
+    if key.isidentifier() and key not in ("None", "True", "False"):
+        return str(key)
+    try:
+        ast.literal_eval(key)
+    except Exception:
+        return str(key)
+    return repr(key)
+
+
+def unique(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Pairs whose names differ: keys may look the same."""
+    seen: Counter[str] = Counter()
+    found = []
+    for name, one in pairs:
+        seen[name] += 1
+        found.append((name if seen[name] == 1 else f"{name} ({seen[name]})", one))
+    return found
+
+
 def code_facts(value: Any) -> tuple[str, str]:
     """The name of a function, class or module, and the meaning of its code as text, if it is the program's own."""
-    name = getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__name__)
-    where = getattr(value, "__module__", None) or ""
+    name = str(getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__name__))
+    where = str(getattr(value, "__module__", None) or "")
     code = getattr(value, "__code__", None)
     own = where == "__main__" and isinstance(code, types.CodeType)
     return (name if where == "__main__" or not where else f"{where}.{name}"), (_meaning(code) if own else "")
@@ -143,3 +178,18 @@ def _is_filled(cell: Any) -> bool:
 def unseen(value: object, why: str = "") -> Snapshot:
     """The snapshot of what was not looked at."""
     return {"kind": "unseen", "type": type(value).__name__, "why": why}
+
+
+def own_value(value: Any) -> Any:
+    """A number or text of a class of the program, as one of Python's own."""
+    base: Any = next(one for one in (int, float, complex, str, bytes) if isinstance(value, one))
+    return base.__str__(value) if base is str else base(value)
+
+
+def pickles(value: object) -> str:
+    """Whether a value can be pickled: "yes", or the type of what it raises."""
+    try:
+        pickle.dumps(value)
+    except Exception as error:
+        return type(error).__name__
+    return "yes"

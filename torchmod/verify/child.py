@@ -22,7 +22,7 @@ import torch
 
 from torchmod.verify import confine
 from torchmod.verify.confine import Limits
-from torchmod.verify.trace import Ended, Status
+from torchmod.verify.trace import Ended, Status, printable
 
 _ANSWER, _STDERR, _FUNCTION = "answer", "stderr", "function"
 STDOUT = "stdout"
@@ -134,13 +134,13 @@ def _inside(function: Callable[[], Any], scratch: str, limits: Limits) -> int:
         answer = {"value": function()}
     except BaseException as error:
         traceback.print_exc()
-        answer = {"raised": _one_line(f"{type(error).__name__}: {error}")}
+        answer = {"raised": one_line(f"{type(error).__name__}: {error}")}
     if os.getpid() != mine:
         return 0  # a process that the function started came out of it too: only the first one answers
     try:
         _write(answer, scratch)
     except Exception as error:
-        _write({"raised": _one_line(f"what it found cannot be written: {type(error).__name__}: {error}")}, scratch)
+        _write({"raised": one_line(f"what it found cannot be written: {type(error).__name__}: {error}")}, scratch)
     return 0
 
 
@@ -170,17 +170,17 @@ def _write(answer: dict[str, Any], scratch: str) -> None:
 
 def answer(scratch: str, code: int, limits: Limits) -> Ended:
     """What a child that has ended left."""
-    path = Path(scratch, _ANSWER)
-    if code != 0 or not path.is_file():
+    path = os.path.join(scratch, _ANSWER)
+    if code != 0 or not os.path.isfile(path):
         return Ended(Status.DIED, reason=_death(code, limits, Path(scratch, _STDERR)))
     try:
         data = torch.load(path, weights_only=True)
     except Exception as error:
-        return Ended(Status.BAD_TRACE, reason=f"what it wrote cannot be read: {_one_line(str(error))}")
+        return Ended(Status.BAD_TRACE, reason=f"what it wrote cannot be read: {one_line(str(error))}")
     if isinstance(data, dict) and "value" in data:
         return Ended(Status.RAN, data["value"])
     if isinstance(data, dict) and isinstance(data.get("raised"), str):
-        return Ended(Status.RAISED, reason=_one_line(data["raised"]))
+        return Ended(Status.RAISED, reason=one_line(data["raised"]))
     return Ended(Status.BAD_TRACE, reason="what it wrote is no answer")
 
 
@@ -193,18 +193,19 @@ def _death(code: int, limits: Limits, stderr: Path) -> str:
         reason = f"killed by {name}"
     else:
         reason = f"it ended its own process, with status {code}"
+    lines: list[str] = []
     try:
-        with stderr.open("rb") as file:
-            file.seek(max(0, stderr.stat().st_size - 4096))
-            lines = file.read().decode("utf-8", "backslashreplace").split("\n")
+        if stderr.is_file():  # else the program has put something there that may never end
+            with stderr.open("rb") as file:
+                file.seek(max(0, stderr.stat().st_size - 4096))
+                lines = file.read(4096).decode("utf-8", "backslashreplace").split("\n")
     except OSError:
-        lines = []
+        pass
     last = next((line for line in reversed(lines) if line.strip()), "")
-    return f"{reason} ({_one_line(last)})" if last else reason
+    return f"{reason} ({one_line(last)})" if last else reason
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """Printable, on one line, and short."""
-    text = " ".join(text.split()).encode("ascii", "backslashreplace").decode()
-    text = "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+    text = printable(" ".join(text.split()).encode("ascii", "backslashreplace").decode())
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

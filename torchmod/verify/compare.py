@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from torchmod.verify.differences import Difference, children, entries, short, unequal
+from torchmod.verify.differences import UNSEEN, Difference, children, entries, short, unequal
 from torchmod.verify.trace import Output, Status, Trace
 
 
@@ -46,7 +46,7 @@ class Kind(enum.StrEnum):
     EQUIVALENT = "equivalent"
     DIFFERENT = "different"
     STALE = "stale"  # an intended difference does not occur
-    INCONCLUSIVE = "inconclusive"  # the program before does not run: two equal crashes prove nothing
+    INCONCLUSIVE = "inconclusive"  # the program before does not run, or a watched value could not be looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +57,8 @@ class Verdict:
     reason: str = ""
     differences: tuple[Difference, ...] = ()
     """Those that were not intended."""
+    not_compared: tuple[str, ...] = ()
+    """The paths of what nobody looked at."""
 
 
 ELSEWHERE = frozenset({"device", "held", "state", "new"})
@@ -64,11 +66,16 @@ ELSEWHERE = frozenset({"device", "held", "state", "new"})
 
 
 def judge(
-    before: Trace, after: Trace, wants: Sequence[Want] = (), *, ignored: Collection[str] = frozenset()
+    before: Trace,
+    after: Trace,
+    wants: Sequence[Want] = (),
+    *,
+    ignored: Collection[str] = frozenset(),
+    watch: Collection[str] = (),
 ) -> Verdict:
     """Whether the program after does what the program before did, apart from what is intended.
 
-    Differences in an ignored aspect are not looked at.
+    Differences in an ignored aspect are not looked at. A name in ``watch`` has to be comparable.
     """
     if before.status is not Status.RAN:
         return Verdict(Kind.INCONCLUSIVE, before.reason)
@@ -76,19 +83,34 @@ def judge(
         return Verdict(Kind.INCONCLUSIVE, f"it raises {before.exception}")
     if after.status is not Status.RAN:
         return Verdict(Kind.DIFFERENT, after.reason)
-    found = [one for one in compare(before, after) if one.aspect not in ignored]
+    try:
+        every, unseen = survey(before, after)
+    except Exception as error:  # a program may have written a trace of its own
+        return Verdict(Kind.INCONCLUSIVE, f"the two traces cannot be compared: {type(error).__name__}")
+    found = [one for one in every if one.aspect not in ignored]
+    paths = tuple(one.path for one in unseen)
     unwanted = tuple(one for one in found if not any(want.covers(one) for want in wants))
     if unwanted:
-        return Verdict(Kind.DIFFERENT, str(unwanted[0]), unwanted)
+        return Verdict(Kind.DIFFERENT, str(unwanted[0]), unwanted, paths)
     missing = [want for want in wants if want.required and not any(want.covers(one) for one in found)]
     if missing:
-        return Verdict(Kind.STALE, f"an intended difference does not occur: {missing[0]}")
-    return Verdict(Kind.EQUIVALENT)
+        return Verdict(Kind.STALE, f"an intended difference does not occur: {missing[0]}", (), paths)
+    needed = [one for one in unseen if any(one.path == name or one.path.startswith(f"{name}.") for name in watch)]
+    if needed:
+        reason = f"it is watched, but was not compared: {needed[0].path} ({needed[0].before})"
+        return Verdict(Kind.INCONCLUSIVE, reason, (), paths)
+    return Verdict(Kind.EQUIVALENT, not_compared=paths)
 
 
 def compare(before: Trace, after: Trace) -> list[Difference]:
     """Everything in which two runs differ; both have to have run."""
-    return [*_results(before, after), *_circumstances(before, after)]
+    return survey(before, after)[0]
+
+
+def survey(before: Trace, after: Trace) -> tuple[list[Difference], list[Difference]]:
+    """The differences, and what could not be compared."""
+    found = [*_results(before, after), *_circumstances(before, after)]
+    return [one for one in found if one.aspect != UNSEEN], [one for one in found if one.aspect == UNSEEN]
 
 
 def _results(before: Trace, after: Trace) -> Iterator[Difference]:

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from torchmod.verify import landlock, seccomp
+from torchmod.verify import landlock, seccomp, shared_memory
 
 _SECRET = ("TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "KEY")
 _MIB = 1 << 20
@@ -26,7 +26,7 @@ class Limits:
 
     seconds: float = 20.0
     memory: int = 4096 * _MIB
-    """Bytes of address space a process, and of memory all of them together."""
+    """Bytes of address space a process, beyond what it starts with, and of memory all of them together."""
     file_size: int = 256 * _MIB
     open_files: int = 256
     processes: int = 32
@@ -36,8 +36,9 @@ def enter(scratch: str, limits: Limits, *, address_space: bool = True) -> None:
     """Confine this process, for good. ``address_space`` is False where CUDA reserves huge ranges of it."""
     _clean_environment(scratch)
     _set_limits(limits, address_space=address_space)
+    shared_memory.make_private(limits.memory)
     landlock.forbid_writing_outside(scratch)
-    seccomp.forbid_network_and_new_sessions()
+    seccomp.keep_to_itself()
 
 
 def missing() -> list[str]:
@@ -46,7 +47,7 @@ def missing() -> list[str]:
     if not landlock.version():
         lacks.append("writing outside the scratch folder")
     if not seccomp.works():
-        lacks.append("use of the network")
+        lacks += ["use of the network", "changing other processes"]
     if not sys.platform.startswith("linux"):
         lacks.append("use of all memory and processes")
     return lacks
@@ -78,11 +79,19 @@ def _set_limits(limits: Limits, *, address_space: bool) -> None:
         resource.RLIMIT_NOFILE: limits.open_files,
     }
     if address_space:
-        wanted[resource.RLIMIT_AS] = limits.memory
+        wanted[resource.RLIMIT_AS] = _address_space() + limits.memory
     for kind, value in wanted.items():
         hard = resource.getrlimit(kind)[1]
         most = value if hard == resource.RLIM_INFINITY else min(value, hard)
         resource.setrlimit(kind, (most, most))
+
+
+def _address_space() -> int:
+    """Bytes that this process has inherited (Linux only): a large parent must not make a child fail."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +105,24 @@ class Usage:
 def usage(group: int) -> Usage:
     """The processes of a group and the memory that they did not get from this process by forking (Linux only)."""
     mine = _private_bytes("self")
-    processes = memory = 0
+    members = []
     for entry in _process_folders():
         try:
             after_name = (entry / "stat").read_text(errors="replace").rpartition(")")[2].split()
         except OSError:
             continue  # it has ended
         if len(after_name) > 2 and int(after_name[2]) == group:
-            processes += 1
-            memory += max(0, _private_bytes(entry.name) - mine)
-    return Usage(processes, memory)
+            members.append(entry.name)
+    memory = sum(max(0, _private_bytes(process) - mine) for process in members)
+    return Usage(len(members), memory + shared_memory.used(members))
+
+
+def waited(process: int) -> float:
+    """Seconds that a process has waited for a processor that others had (Linux only)."""
+    try:
+        return int(Path("/proc", str(process), "schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def _process_folders() -> list[Path]:

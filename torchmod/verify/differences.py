@@ -26,6 +26,8 @@ _TOLERANCE = {
 _RELATIVE, _ABSOLUTE = 1e-5, 1e-8
 """For Python's own floats."""
 _LONGEST = 120
+UNSEEN = "not compared"
+"""The aspect of what nobody looked at: no difference, and no sameness either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ def values(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]
     kinds = before["kind"], after["kind"]
     if "missing" in kinds:
         yield from unequal(path, "presence", *("absent" if kind == "missing" else "present" for kind in kinds))
+    elif "unseen" in kinds:
+        yield from _unseen(path, before, after)
     elif kinds[0] != kinds[1] or (kinds[0] == "plain" and before["type"] != after["type"]):
         yield Difference(path, "type", _description(before), _description(after))
         numbers = [number for side in (before, after) if (number := _number(side)) is not None]
@@ -97,7 +101,10 @@ def _tensor(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference
 def _array(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
     for fact in ("shape", "dtype"):
         yield from unequal(path, fact, before[fact], after[fact])
-    yield from _contents(path, before["value"], after["value"])
+    if isinstance(before["value"], dict) and isinstance(after["value"], dict):
+        yield from values(path, before["value"], after["value"])
+    else:
+        yield from _contents(path, before["value"], after["value"])
 
 
 def _contents(path: str, before: Any, after: Any) -> Iterator[Difference]:
@@ -131,17 +138,30 @@ def _items(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]
     yield from unequal(path, "type", before["type"], after["type"])
     yield from unequal(path, "length", before["length"], after["length"])
     yield from children(path, before["items"], after["items"])
+    yield from children(path, before["attributes"], after["attributes"])
 
 
 def _object(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
     for fact in ("type", "pickles", "length"):
         yield from unequal(path, fact, before.get(fact), after.get(fact))
     yield from children(path, before["attributes"], after["attributes"])
+    if before["type"] == after["type"] and (before.get("unseen") or after.get("unseen")):
+        yield from _unseen(path, before, after)
+
+
+def _code(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
+    """Code that was rewritten may do the same or not: what it does is seen in what it makes."""
+    for fact in ("type", "name"):
+        yield from unequal(path, fact, before[fact], after[fact])
+    yield from children(path, before["attributes"], after["attributes"])
+    if before["name"] == after["name"] and before["digest"] != after["digest"]:
+        yield Difference(path, UNSEEN, *("a function with code of its own",) * 2)
 
 
 def _optimizer(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
     yield from unequal(path, "type", before["type"], after["type"])
     yield from values(path, before["state"], after["state"])
+    yield from children(path, before["attributes"], after["attributes"])
 
 
 def _file(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
@@ -152,8 +172,26 @@ def _file(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
 
 
 def _cut(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
-    """Nothing was looked at on either side."""
-    yield from ()
+    """Both are among the values that hold them, but maybe not the same ones."""
+    yield from unequal(path, "value", *(f"what holds it, {side['up']} up" for side in (before, after)))
+
+
+def _digest(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
+    for fact in ("length", "value"):
+        yield from unequal(path, fact, before[fact], after[fact])
+    if before["unseen"] or after["unseen"]:
+        yield Difference(path, UNSEEN, before["unseen"], after["unseen"])
+
+
+def _unseen(path: str, before: Snapshot, after: Snapshot) -> Iterator[Difference]:
+    yield from unequal(path, "type", *map(_description, (before, after)))
+    if _description(before) == _description(after):
+        yield Difference(path, UNSEEN, *(_why(side) for side in (before, after)))
+
+
+def _why(side: Snapshot) -> str:
+    why = side.get("why") or side.get("unseen")
+    return f"{side.get('type', side['kind'])}{f', {why}' if why else ''}"
 
 
 _WALKS: dict[str, Callable[[str, Snapshot, Snapshot], Iterator[Difference]]] = {
@@ -164,8 +202,10 @@ _WALKS: dict[str, Callable[[str, Snapshot, Snapshot], Iterator[Difference]]] = {
     "optimizer": _optimizer,
     "items": _items,
     "object": _object,
+    "code": _code,
     "file": _file,
     "cut": _cut,
+    "digest": _digest,
 }
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from torchmod.verify.cases import DEVICE, GRADIENTS, MODES, NO_ACCELERATOR, Case
 from torchmod.verify.compare import ELSEWHERE, Kind, Verdict, judge
 from torchmod.verify.confine import Limits
+from torchmod.verify.evidence import evidence
 from torchmod.verify.trace import Device, Job, Status, Trace
 from torchmod.verify.zygote import run_jobs
 
@@ -25,6 +26,8 @@ class Wrong:
     caught: bool
     how: str
     mode: str
+    by: str = ""
+    """The aspect that told."""
 
 
 @dataclass(slots=True)
@@ -52,6 +55,11 @@ class Result:
         if self.kind is None:
             return bool(self.case.cannot_run) and not self.case.problem
         return self.kind is Kind.EQUIVALENT and all(one.caught for one in self.wrong)
+
+    @property
+    def not_compared(self) -> list[str]:
+        """The paths of what could not be looked at, in any mode."""
+        return list(dict.fromkeys(path for verdict in self.verdicts.values() for path in verdict.not_compared))
 
 
 def run_cases(
@@ -92,6 +100,8 @@ class _Bench:
         self.result = Result(case)
         self.open: list[str] = []
         """The wrong rewrites that no mode has told apart."""
+        self.doubts: dict[str, str] = {}
+        """Why not, where there is something to say."""
 
     @property
     def runs(self) -> bool:
@@ -146,7 +156,7 @@ class _Bench:
             wants += [replace(want, required=False) for want in self.case.wants.get(DEVICE, ())]
         if self.device is Device.CPU:  # there is no other device to be on
             wants = [replace(want, required=want.required and want.aspect != "device") for want in wants]
-        return judge(before, after, wants)
+        return judge(before, after, wants, watch=self.case.watch)
 
     def _no_gradients(self) -> str:
         """Why it makes no sense to let the inputs require grad, if so."""
@@ -163,7 +173,7 @@ class _Bench:
         here, there = self.traces[AFTER, DEVICE], self.traces[AFTER, NO_ACCELERATOR]
         # a real GPU draws other random numbers and sums in another order
         numbers = {"value", "text"} if here.device.startswith("cuda") else set()
-        return judge(here, there, wants, ignored=ELSEWHERE | numbers)
+        return judge(here, there, wants, ignored=ELSEWHERE | numbers, watch=self.case.watch)
 
     def open_in(self, mode: str) -> list[str]:
         """The wrong rewrites that are still to be told apart, if this mode can."""
@@ -171,18 +181,19 @@ class _Bench:
 
     def judge_wrong(self, mode: str) -> None:
         for name in list(self.open_in(mode)):
-            if mode == NO_ACCELERATOR:
-                verdict = judge(self.traces[AFTER, mode], self.traces[name, mode])
-            else:
-                verdict = self._judge(name, mode)
-            if verdict.kind in (Kind.DIFFERENT, Kind.STALE):
+            wrong, right = self.traces[name, mode], self.traces[AFTER if mode == NO_ACCELERATOR else BEFORE, mode]
+            verdict = judge(right, wrong) if mode == NO_ACCELERATOR else self._judge(name, mode)
+            found = evidence(verdict, right, wrong, may_raise=name in self.case.wrong_raises)
+            if found.counts:
                 self.open.remove(name)
-                self.result.wrong.append(Wrong(name, True, verdict.reason, mode))
+                self.result.wrong.append(Wrong(name, True, found.how, mode, found.by))
+            elif verdict.kind is not Kind.EQUIVALENT:
+                self.doubts.setdefault(name, found.how)
 
     def finished(self) -> Result:
         judged = {one.name for one in self.result.wrong}
         how = "it does the same" if self.open else "not judged, because the pair itself is inconclusive"
         left = [name for name in self.case.wrong if name not in judged] if self.runs else []
-        self.result.wrong += [Wrong(name, False, how, "") for name in left]
+        self.result.wrong += [Wrong(name, False, self.doubts.get(name, how), "") for name in left]
         self.result.wrong.sort(key=lambda one: one.name)
         return self.result

@@ -17,14 +17,18 @@ from typing import Any
 import torch
 
 from torchmod.verify import opens, simulated
+from torchmod.verify.attributes import is_own
 from torchmod.verify.child import STDOUT
-from torchmod.verify.snapshot import MISSING, Snapshots, digest, files_below, graph_nodes, tensors_in
+from torchmod.verify.digests import digest
+from torchmod.verify.files import State, changes, files_below
+from torchmod.verify.snapshot import MISSING, Snapshots
+from torchmod.verify.tensors import content, graph_nodes, tensors_in
 from torchmod.verify.trace import Device, Job, Output, Raised, Snapshot, Trace
 
 _PROGRAM, _SETUP = "program.py", "setup.py"
 """The same name before and after, so that what a program says of itself is the same too."""
-_MOST_FILES, _MOST_TEXT, _MOST_READ = 100, 20_000, 4 << 20
-_CODE = types.ModuleType | type | types.FunctionType | types.BuiltinFunctionType | types.MethodType
+_MOST_TEXT, _MOST_MESSAGE, _DEPTH = 20_000, 1_000, 1_000
+_CODE = types.ModuleType | types.FunctionType | types.BuiltinFunctionType | types.MethodType
 
 
 def run(job: Job) -> Trace:
@@ -52,7 +56,7 @@ class _Run:
         self.module = types.ModuleType("__main__")
         self.module.__file__ = os.path.join(work, _PROGRAM)
         self.inputs: dict[str, torch.Tensor] = {}
-        self.old_files: dict[str, tuple[int, int]] = {}
+        self.old_files: dict[str, State] = {}
         self.printed = 0
 
     @property
@@ -62,6 +66,7 @@ class _Run:
     def execute(self) -> None:
         """Everything, from the setup to the last observation."""
         sys.modules["__main__"] = self.module
+        sys.setrecursionlimit(_DEPTH)  # whatever the process had that was forked
         sys.argv[:] = [os.path.join(self.work, _PROGRAM)]
         sys.path.insert(0, self.work)
         with self._counting_opens() as opened:
@@ -76,6 +81,7 @@ class _Run:
             if os.getpid() != self.process:
                 os._exit(0)  # a process that the program started came out of it too
             os.chdir(self.work)
+            sys.setrecursionlimit(_DEPTH)
             self._look()
             self.trace.opened = opened()
 
@@ -132,9 +138,9 @@ class _Run:
     def _raised(self, error: BaseException) -> Raised | None:
         if isinstance(error, SystemExit) and error.code in (None, 0):
             return None
-        frames = traceback.extract_tb(error.__traceback__)
-        line = next((frame.lineno for frame in reversed(frames) if frame.filename == _PROGRAM), None)
-        where = "" if line or not any(frame.filename == _SETUP for frame in frames) else f"in {_SETUP}: "
+        lines = {frame.f_code.co_filename: line for frame, line in traceback.walk_tb(error.__traceback__)}
+        line = lines.get(_PROGRAM)
+        where = f"in {_SETUP}: " if line is None and _SETUP in lines else ""
         try:
             message = str(error)
         except Exception:
@@ -143,20 +149,19 @@ class _Run:
             message = error.msg
             line = error.lineno if error.filename == _PROGRAM else line
             where = f"in {_SETUP}: " if error.filename == _SETUP else where
-        return Raised(type(error).__name__, where + self.snapshots.text(message)[:300], line)
+        return Raised(type(error).__name__, where + self.snapshots.short_text(message, _MOST_MESSAGE), line)
 
     def _look(self) -> None:
         """Take down everything that can be seen."""
         trace = self.trace
         trace.output = self._output()
-        public = [name for name in self.names if not name.startswith("_") and not isinstance(self.names[name], _CODE)]
+        trace.random = random_states()
+        public = [name for name, value in self.names.items() if not name.startswith("_") and _is_data(value)]
         watched = {name: self.names[name] for name in self.job.watch or public if name in self.names}
         trace.values = {name: MISSING for name in self.job.watch if name not in watched}
-        trace.values |= {name: self.snapshots.safely(value) for name, value in watched.items()}
+        trace.values |= {name: self.snapshots.of(value) for name, value in watched.items()}
         trace.held_nodes = graph_nodes(tensors_in(watched))
-        trace.random = random_states()
-        new = [path for path, state in files_below(self.work).items() if self.old_files.get(path) != state]
-        trace.files = {path: self.snapshots.file(os.path.join(self.work, path)) for path in new[:_MOST_FILES]}
+        trace.files = changes(self.work, self.old_files, self.snapshots)
         if self.job.inputs_require_grad:
             trace.gradients = {name: self._gradients(value) for name, value in watched.items()}
 
@@ -165,7 +170,7 @@ class _Run:
             self.stdout.flush()
         with open(os.path.join(self.beside, STDOUT), "rb") as file:
             file.seek(self.printed)
-            data = file.read(_MOST_READ)
+            data = file.read()
             length = os.fstat(file.fileno()).st_size - self.printed
         text = self.snapshots.text(data.decode("utf-8", "backslashreplace"))
         return Output(text[:_MOST_TEXT], length, digest(text.encode()))
@@ -183,7 +188,12 @@ class _Run:
             )
         except RuntimeError as error:  # the program has freed the graph
             return {"kind": "object", "type": type(error).__name__, "attributes": {}}
-        return self.snapshots.safely(dict(zip(inputs, found, strict=True)))
+        return self.snapshots.of(dict(zip(inputs, found, strict=True)))
+
+
+def _is_data(value: object) -> bool:
+    """Whether there is something to compare: of classes only those that the program made, for their data."""
+    return is_own(value) if isinstance(value, type) else not isinstance(value, _CODE)
 
 
 def choose_device(job: Job) -> str:
@@ -218,10 +228,13 @@ def seed(value: int) -> None:
 def random_states() -> dict[str, str]:
     """Where the generators of random numbers have got to."""
     states = {
-        "torch": digest(bytes(torch.get_rng_state().tolist())),
+        "torch": digest(content(torch.get_rng_state())),
         "python": digest(repr(random.getstate()).encode()),
     }
     if "numpy" in sys.modules:
         _, numbers, *rest = sys.modules["numpy"].random.get_state()
         states["numpy"] = digest(numbers.tobytes() + repr(rest).encode())
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        for index, state in enumerate(torch.cuda.get_rng_state_all()):
+            states[f"cuda:{index}"] = digest(content(state.cpu()))
     return states

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from torchmod.verify import confine
 from torchmod.verify.cases import GRADIENTS, MODES
 from torchmod.verify.compare import Kind, Verdict
 from torchmod.verify.golden import Result, Wrong
+from torchmod.verify.trace import printable
 
 if TYPE_CHECKING:
     from torchmod.verify.battery import BatteryResult
@@ -25,7 +27,7 @@ ONLY_A_GPU = "not shown without a real GPU: its kernels' numerics and limits, as
 def as_text(results: Sequence[Result], *, verbose: bool = False) -> str:
     """The whole report."""
     lines = [*_table(results), *_troubles(results, verbose=verbose), "", *_summary(results)]
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _table(results: Sequence[Result]) -> Iterator[str]:
@@ -36,7 +38,8 @@ def _table(results: Sequence[Result]) -> Iterator[str]:
         wrong = [one for result in mine for one in result.wrong]
         caught = sum(one.caught for one in wrong)
         same = sum(result.kind is Kind.EQUIVALENT for result in mine)
-        gradients = sum(GRADIENTS in result.verdicts for result in mine)
+        with_gradients = [result.verdicts[GRADIENTS].kind for result in mine if GRADIENTS in result.verdicts]
+        gradients = with_gradients.count(Kind.EQUIVALENT)
         counts = (str(len(mine)), str(same), str(gradients), f"{caught} of {len(wrong)}")
         rows.append((transform, *counts, ", ".join(devices(mine)) or "not run"))
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
@@ -55,7 +58,7 @@ def devices(results: Sequence[Result]) -> list[str]:
 
 def _troubles(results: Sequence[Result], *, verbose: bool) -> Iterator[str]:
     for result in results:
-        if verbose or not result.passed or result.case.cannot_run:
+        if verbose or not result.passed or result.case.cannot_run or result.not_compared:
             lines = list(_about(result, verbose=verbose))
             yield from ("", f"{result.case.path}: {state(result)}", *(f"    {line}" for line in lines))
 
@@ -78,6 +81,7 @@ def _about(result: Result, *, verbose: bool) -> Iterator[str]:
             yield from [f"    and {more} more"] * (more > 0)
     if verbose:
         yield from (f"{mode}: left out, {reason}" for mode, reason in result.left_out.items())
+    yield from (f"not compared: {path}" for path in result.not_compared)
     for one in result.wrong:
         if not one.caught:
             yield f"{one.name}: not told apart, {one.how}"
@@ -90,12 +94,19 @@ def _summary(results: Sequence[Result]) -> Iterator[str]:
     same = sum(result.kind is Kind.EQUIVALENT for result in results)
     caught = sum(one.caught for one in wrong)
     yield f"{same} of {len(results)} pairs equivalent, {caught} of {len(wrong)} wrong rewrites told apart"
+    if caught:
+        yield f"told apart by: {', '.join(f'{aspect} {count}' for aspect, count in told_by(results).items())}"
     yield where(results)
     if caveat(results):
         yield caveat(results)
     lacks = confine.missing()
     if lacks:
         yield f"not prevented on this machine: {', '.join(lacks)}"
+
+
+def told_by(results: Sequence[Result]) -> dict[str, int]:
+    """How many wrong rewrites were told apart by which aspect, the most frequent first."""
+    return dict(Counter(one.by for result in results for one in result.wrong if one.caught).most_common())
 
 
 def where(results: Sequence[Result]) -> str:
@@ -105,8 +116,8 @@ def where(results: Sequence[Result]) -> str:
 
 
 def caveat(results: Sequence[Result]) -> str:
-    """What the run could not show, on one line; nothing when all ran on real GPUs."""
-    return "" if _all_real(results) else ONLY_A_GPU
+    """What the run could not show, on one line; nothing when all ran on real GPUs, or none ran."""
+    return "" if _all_real(results) or not devices(results) else ONLY_A_GPU
 
 
 def _all_real(results: Sequence[Result]) -> bool:
@@ -128,7 +139,7 @@ def as_json(results: Sequence[Result]) -> str:
             **{str(kind): sum(result.kind is kind for result in results) for kind in Kind},
             "not_run": sum(result.kind is None for result in results),
         },
-        "wrong": {"total": len(wrong), "caught": sum(one.caught for one in wrong)},
+        "wrong": {"total": len(wrong), "caught": sum(one.caught for one in wrong), "by": told_by(results)},
         "cases": [_case(result) for result in results],
     }
     return json.dumps(whole, indent=1) + "\n"
@@ -143,6 +154,7 @@ def _case(result: Result) -> dict[str, Any]:
         "passed": result.passed,
         "reason": case.problem or case.cannot_run,
         "device": result.device or None,
+        "not_compared": result.not_compared,
         "modes": {mode: _mode(result, mode) for mode in MODES},
         "wrong": [_wrong(one) for one in result.wrong],
     }
@@ -163,7 +175,7 @@ def _differences(verdict: Verdict) -> list[dict[str, str]]:
 
 
 def _wrong(one: Wrong) -> dict[str, Any]:
-    return {"file": one.name, "caught": one.caught, "mode": one.mode or None, "how": one.how}
+    return {"file": one.name, "caught": one.caught, "mode": one.mode or None, "by": one.by or None, "how": one.how}
 
 
 def battery_text(results: Sequence[BatteryResult], device: str) -> str:
@@ -171,7 +183,7 @@ def battery_text(results: Sequence[BatteryResult], device: str) -> str:
     lines = [str(one) for one in results if one.status != "passed"]
     counts = ", ".join(f"{_count(results, status)} {status}" for status in ("passed", "failed", "skipped"))
     lines.append(f"{len(results)} checks on {_NAMES.get(device, device)}, torch {torch.__version__}: {counts}")
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def battery_json(results: Sequence[BatteryResult], device: str) -> str:

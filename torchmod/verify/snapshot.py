@@ -6,10 +6,7 @@ is one of those that hold it), digest (many values at once), file, missing, unse
 
 from __future__ import annotations
 
-import ast
 import collections
-import hashlib
-import pickle
 import re
 import types
 import weakref
@@ -18,18 +15,31 @@ from typing import Any
 
 import torch
 
-from torchmod.verify.attributes import CODE, attributes, code_facts, code_holds, hidden, is_own, unseen
-from torchmod.verify.tensors import content, graph_nodes, on_cpu
+from torchmod.verify.attributes import (
+    CODE,
+    attributes,
+    code_facts,
+    code_holds,
+    hidden,
+    is_own,
+    key_name,
+    own_value,
+    pickles,
+    unique,
+    unseen,
+)
+from torchmod.verify.digests import Digest, digest
+from torchmod.verify.tensors import graph_nodes, on_cpu
 from torchmod.verify.trace import Snapshot
 
 MISSING: Snapshot = {"kind": "missing"}
-_MOST_SINGLE, _MOST_LOOKED_AT = 20_000, 400_000
-"""So many values are kept one by one, for each name; what follows goes into digests; and then no more is looked at."""
-_MOST_DEPTH, _MOST_TEXT = 60, 20_000
+_MOST_SINGLE, _MOST_LOOKED_AT = 20_000, 200_000
+"""So many values are kept one by one, for each name; what follows goes into digests. Then only numbers and texts do."""
+_MOST_DEPTH, _MOST_TEXT = 100, 20_000
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
-_VIEWS = types.MappingProxyType | type({}.keys()) | type({}.values()) | type({}.items())
-_CONTAINERS = dict | list | tuple | set | frozenset | collections.deque
-_PLAIN = (type(None), bool, int, float, complex, str, bytes)
+_VIEWS: tuple[type, ...] = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+_CONTAINERS = (dict, list, tuple, set, frozenset, collections.deque)
+_PLAIN: tuple[type, ...] = (type(None), bool, int, float, complex, str, bytes)
 _OF_EVERY_MODULE = frozenset(vars(torch.nn.Module()))
 _OF_EVERY_OPTIMIZER = frozenset({"defaults", "state", "param_groups"})
 
@@ -43,13 +53,6 @@ class Snapshots:
         self.named: dict[int, str] = {}
         """The tensors that a module has listed by name, by id."""
 
-    def safely(self, value: Any) -> Snapshot:
-        """One value; code of its own that fails is no failure of ours."""
-        try:
-            return self.of(value)
-        except Exception as error:
-            return unseen(value, f"unreadable: {type(error).__name__}")
-
     def of(self, value: Any) -> Snapshot:
         """One value and all that it holds."""
         self.looked_at, self.named = 0, {}
@@ -58,14 +61,21 @@ class Snapshots:
     def _of(self, value: Any, above: tuple[int, ...]) -> Snapshot:
         """One value; ``above`` are the ids of the values that hold it."""
         self.looked_at += 1
+        if type(value) in _PLAIN:
+            return self._plain(value)
         if id(value) in above:
             return {"kind": "cut", "up": len(above) - above.index(id(value))}
         if len(above) > _MOST_DEPTH or self.looked_at > _MOST_LOOKED_AT:
-            return unseen(value, "it lies too deep" if len(above) > _MOST_DEPTH else "it holds too much")
-        above = (*above, id(value))
+            return unseen(value, "it lies too deep" if len(above) > _MOST_DEPTH else "there is too much of it")
+        try:
+            return self._kind_of(value, (*above, id(value)))
+        except Exception as error:  # code of its own that fails is no failure of ours
+            return unseen(value, f"unreadable: {type(error).__name__}")
+
+    def _kind_of(self, value: Any, above: tuple[int, ...]) -> Snapshot:
         if isinstance(value, torch.Tensor):
             return self._tensor(value, above)
-        if isinstance(value, _PLAIN) and (type(value) in _PLAIN or not is_own(type(value))):
+        if isinstance(value, _PLAIN) and not is_own(type(value)):
             return self._plain(value)
         if isinstance(value, torch.device | torch.dtype | torch.Size):
             return {"kind": "plain", "type": type(value).__name__, "value": str(value)}
@@ -77,7 +87,7 @@ class Snapshots:
             return self._module(value, above)
         if isinstance(value, torch.optim.Optimizer):
             return self._optimizer(value, above)
-        if isinstance(value, _CONTAINERS | _VIEWS):
+        if isinstance(value, _CONTAINERS + _VIEWS):
             return self._container(value, above)
         if isinstance(value, CODE):
             return self._code(value, above)
@@ -165,14 +175,14 @@ class Snapshots:
     def _container(self, value: Any, above: tuple[int, ...]) -> Snapshot:
         pairs: Iterable[tuple[str, Any]]
         if isinstance(value, dict | types.MappingProxyType):
-            pairs = _unique((self.text(_key(key)), one) for key, one in value.items())
+            pairs = unique((self.text(key_name(key)), one) for key, one in value.items())
         elif isinstance(value, set | frozenset):
             pairs = [(str(index), one) for index, one in enumerate(sorted(value, key=lambda one: self.text(repr(one))))]
         else:
             pairs = [(str(index), one) for index, one in enumerate(value)]
-        held = {**attributes(value), **{"maxlen": value.maxlen for _ in [0] if isinstance(value, collections.deque)}}
-        if isinstance(value, collections.defaultdict):
-            held["default_factory"] = value.default_factory
+        held = {} if type(value) in _CONTAINERS else attributes(value)
+        if isinstance(value, collections.deque):
+            held["maxlen"] = value.maxlen
         return {
             "kind": "items",
             "type": type(value).__name__,
@@ -195,70 +205,38 @@ class Snapshots:
     def _object(self, value: Any, above: tuple[int, ...]) -> Snapshot:
         """Anything else: what it holds; of a dataset also its length, and whether workers could be sent it."""
         snapshot: Snapshot = {"kind": "object", "type": type(value).__name__, "attributes": {}}
-        is_dataset = isinstance(value, torch.utils.data.Dataset)
-        if is_dataset or type(value).__module__.partition(".")[0] == "h5py":
-            snapshot["pickles"] = _pickles(value)
-            if is_dataset and hasattr(value, "__len__"):
-                snapshot["length"] = len(value)
-        if type(value).__module__.partition(".")[0] == "h5py":  # its attributes are numbers of open handles
-            snapshot["attributes"] = {"<text>": self._plain(repr(value))}
-            return snapshot
-        if isinstance(value, weakref.ReferenceType):
+        is_dataset, is_h5py = isinstance(value, torch.utils.data.Dataset), type(value).__module__.startswith("h5py.")
+        if is_dataset or is_h5py:
+            snapshot["pickles"] = pickles(value)
+        if is_dataset and hasattr(value, "__len__"):
+            snapshot["length"] = len(value)
+        held: dict[str, Any]
+        beside: dict[str, Any] | None
+        if is_h5py:  # its attributes are numbers of open handles
+            held, beside = {}, {"text": repr(value)}
+        elif isinstance(value, weakref.ReferenceType):
             held, beside = {"target": value()}, {}
         else:
-            held, beside = attributes(value), hidden(value)
-        if isinstance(value, str | bytes | int | float | complex):  # of a class of the program
-            beside = {"value": self._base(value)}
+            held = attributes(value)
+            beside = {"value": own_value(value)} if isinstance(value, _PLAIN) else hidden(value, held)
         if beside is None:
-            snapshot["unseen"] = "nothing else of it can be looked at"
+            snapshot["unseen"] = "what else it holds cannot be looked at"
         named = [*held.items(), *((f"<{name}>", one) for name, one in (beside or {}).items())]
         snapshot["attributes"] = self._named(named, above)
         return snapshot
 
-    @staticmethod
-    def _base(value: Any) -> Any:
-        """A number or text of a class of the program, as one of Python's own."""
-        base = next(one for one in (int, float, complex, str, bytes) if isinstance(value, one))
-        return base.__str__(value) if base is str else base(value)
-
     def _named(self, pairs: Iterable[tuple[str, Any]], above: tuple[int, ...]) -> dict[str, Snapshot]:
         """Snapshots by name; of those beyond the most that are kept one by one, one digest."""
         kept: dict[str, Snapshot] = {}
-        rest = _Digest()
+        rest = Digest()
         for name, one in pairs:
             if self.looked_at < _MOST_SINGLE:
                 kept[name] = self._of(one, above)
+            elif type(one) in _PLAIN:
+                rest.add(f"{name} {self.text(repr(one)) if isinstance(one, str) else repr(one)}")
             else:
                 rest.add({name: self._of(one, above)})
         return {**kept, "<the rest>": rest.snapshot()} if rest.count else kept
-
-
-class _Digest:
-    """Many snapshots as one: it tells whether they are all the same, but not which one is not."""
-
-    def __init__(self) -> None:
-        self.hash, self.count = hashlib.sha256(), 0
-        self.unseen = ""
-
-    def add(self, one: Any) -> None:
-        self.count += 1
-        self._feed(one)
-
-    def _feed(self, one: Any) -> None:
-        if isinstance(one, torch.Tensor):
-            self.hash.update(f"{one.dtype} {list(one.shape)} ".encode() + content(one))
-        elif isinstance(one, dict):
-            why = one.get("unseen", "") if one.get("kind") != "unseen" else one["why"] or "it cannot be looked at"
-            self.unseen = self.unseen or str(why)
-            self.hash.update(f"{len(one)} ".encode())
-            for name, held in one.items():
-                self.hash.update(f"{name!r} ".encode())
-                self._feed(held)
-        else:
-            self.hash.update(f"{one!r} ".encode())
-
-    def snapshot(self) -> Snapshot:
-        return {"kind": "digest", "length": self.count, "value": self.hash.hexdigest()[:16], "unseen": self.unseen}
 
 
 def _held_by(part: torch.nn.Module) -> dict[str, Any]:
@@ -266,36 +244,3 @@ def _held_by(part: torch.nn.Module) -> dict[str, Any]:
     held = attributes(part)
     hooks = {name: list(held[name].values()) for name in _OF_EVERY_MODULE if name.endswith("_hooks") and held.get(name)}
     return {**{name: one for name, one in held.items() if name not in _OF_EVERY_MODULE}, **hooks}
-
-
-def _key(key: Any) -> str:
-    """The name of what a dictionary holds: of ``1`` and of ``"1"`` not the same one."""
-    if not isinstance(key, str):
-        return repr(key)
-    try:
-        ast.literal_eval(key)
-    except Exception:
-        return str(key)
-    return repr(key)
-
-
-def _unique(pairs: Iterable[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Pairs whose names differ: keys may look the same."""
-    seen: collections.Counter[str] = collections.Counter()
-    found = []
-    for name, one in pairs:
-        seen[name] += 1
-        found.append((name if seen[name] == 1 else f"{name} ({seen[name]})", one))
-    return found
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
-
-
-def _pickles(value: object) -> str:
-    try:
-        pickle.dumps(value)
-    except Exception as error:
-        return type(error).__name__
-    return "yes"

@@ -9,16 +9,17 @@ from typing import Any
 import torch
 
 
-def tensors_in(value: Any, above: tuple[int, ...] = ()) -> Iterator[torch.Tensor]:
-    """The tensors in a value, in order, through lists, tuples and dictionaries.
-
-    ``above`` are the ids of the containers that hold it: one that holds itself is looked into once.
-    """
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, dict | list | tuple) and id(value) not in above:
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from tensors_in(one, (*above, id(value)))
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors in a value, in order, through lists, tuples and dictionaries; each of these is looked into once."""
+    seen: set[int] = set()
+    todo = [value]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, torch.Tensor):
+            yield one
+        elif isinstance(one, dict | list | tuple) and id(one) not in seen:
+            seen.add(id(one))
+            todo += reversed(list(one.values()) if isinstance(one, dict) else one)
 
 
 def on_cpu(tensor: torch.Tensor) -> torch.Tensor:

@@ -7,9 +7,9 @@ that wrote it ran code we do not trust: it is read with ``torch.load(weights_onl
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 Snapshot = dict[str, Any]
 """One observed value: its ``kind`` and what belongs to that kind, see `snapshot`."""
@@ -134,13 +134,35 @@ class Trace:
             trace.output = Output(**data["output"])
         except TypeError as error:
             raise ValueError(f"it is no trace: {error}") from None
-        wrong = [name for name in _MAPPINGS if not isinstance(data[name], Mapping)]
-        if wrong:
-            raise ValueError(f"its {wrong[0]} is no mapping")
+        for part in (trace, trace.output, *([trace.exception] if trace.exception else [])):
+            _check(part)
         return trace
 
 
-_MAPPINGS = ("values", "gradients", "files", "random", "opened", "emulations")
+def printable(text: str) -> str:
+    """Somebody else's text on one line, without what a terminal would act on."""
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in text)
+
+
+def _check(part: Any) -> None:
+    """Raise ValueError where a field of a dataclass does not hold what it says."""
+    for name, kind in get_type_hints(type(part)).items():
+        if not _is(getattr(part, name), kind):
+            raise ValueError(f"its {name} is no {kind.__name__ if isinstance(kind, type) else kind}")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type, and what it holds too."""
+    if kind is Any:
+        return True
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is UnionType:
+        return any(_is(value, one) for one in inner)
+    if origin is list:
+        return type(value) is list and all(_is(one, inner[0]) for one in value)
+    if origin is dict:
+        return type(value) is dict and all(_is(key, inner[0]) and _is(one, inner[1]) for key, one in value.items())
+    return type(value) is kind
 
 
 def asdict_shallow(trace: Trace) -> dict[str, Any]:

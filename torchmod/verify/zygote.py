@@ -14,9 +14,7 @@ import io
 import os
 import pkgutil
 import select
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -24,14 +22,17 @@ from typing import Any
 
 import torch
 
-from torchmod.verify import child, observe, simulated
-from torchmod.verify.confine import Limits, usage
+from torchmod.verify import child, observe, scratch, shared_memory, simulated
+from torchmod.verify.compare import compare
+from torchmod.verify.confine import Limits, usage, waited
 from torchmod.verify.trace import Device, Ended, Job, Status, Trace
 
 CAN_FORK = sys.platform not in ("win32", "darwin")
 """macOS has fork, but its own libraries do not survive it."""
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what the running children use."""
+_MOST_WAITED = 10
+"""On a busy machine a child gets as much more time as it waited for a processor, up to so many times its limit."""
 _HEAVY = {
     "torch._dynamo": ("optim", "checkpoint", "compile"),
     "torch.fx.experimental.symbolic_shapes": ("grad", "backward"),
@@ -65,7 +66,8 @@ def run_functions(
     """Call each function in a fresh process, ``workers`` at a time (default: one a processor); in their order."""
     limits = limits or Limits()
     waiting = list(enumerate(functions))[::-1]
-    most = workers or os.cpu_count() or 1
+    most = max(1, workers or os.cpu_count() or 1)
+    shared_memory.can_be_private()  # found out once, for all children
     done: dict[int, Ended] = {}
     running: dict[int, _Run] = {}
     torch.set_num_threads(1)  # a pool of threads would not survive the fork
@@ -93,9 +95,14 @@ class _Run:
 
     def __init__(self, function: Callable[[], Any], limits: Limits, *, fork: bool) -> None:
         self.limits = limits
-        self.scratch = os.path.realpath(tempfile.mkdtemp(prefix="torchmod-verify-"))
+        self.scratch = scratch.make()
+        self.began = time.time()
         self.started = self.looked = time.monotonic()
-        self.process = (child.fork if fork else child.spawn)(function, self.scratch, limits)
+        try:
+            self.process = (child.fork if fork else child.spawn)(function, self.scratch, limits)
+        except BaseException:
+            scratch.remove(self.scratch)
+            raise
 
     def look(self) -> Ended | None:
         """Its answer, or None while it runs and may go on."""
@@ -109,7 +116,8 @@ class _Run:
     def _excess(self, now: float) -> Ended | None:
         """How a child ends that has used more than it may."""
         limits = self.limits
-        if now - self.started > limits.seconds + self.process.head_start:
+        late = now - self.started - limits.seconds - self.process.head_start
+        if late > 0 and late > min(waited(self.process.pid), _MOST_WAITED * limits.seconds):
             return Ended(Status.TIMEOUT, reason=f"stopped: not finished after {limits.seconds:g} s")
         if now - self.looked < _LOOK_EVERY:
             return None
@@ -124,7 +132,8 @@ class _Run:
     def stop(self) -> None:
         """End it and what it left behind, and remove its folder."""
         self.process.kill()
-        shutil.rmtree(self.scratch, ignore_errors=True)
+        scratch.remove(self.scratch)
+        shared_memory.remove_left(self.began)
 
 
 def _wait(processes: Sequence[int]) -> None:
@@ -148,6 +157,8 @@ def _warm(jobs: Sequence[Job]) -> None:
     if any(job.device is not Device.CPU for job in jobs):
         for found in pkgutil.iter_modules(simulated.__path__, f"{simulated.__name__}."):
             importlib.import_module(found.name)
+    if any(job.legacy for job in jobs):
+        importlib.import_module("torchmod.verify.legacy")
     text = "".join({job.source for job in jobs} | {job.setup for job in jobs})
     text += "grad" * any(job.inputs_require_grad for job in jobs)
     for name, words in _HEAVY.items():
@@ -162,8 +173,12 @@ def _trace(ended: Ended) -> Trace:
     if ended.status is Status.RAN:
         try:
             trace = Trace.from_plain(ended.value)
-        except ValueError as error:
-            return Trace(Status.BAD_TRACE, str(error), seconds=ended.seconds)
+            if trace.device.startswith("cuda") and not simulated.real_cuda():
+                raise ValueError(f"it says that it ran on {trace.device}, which is not here")
+            compare(trace, trace)  # whatever holds another thing than it should is found here
+        except Exception as error:
+            reason = f"what it wrote is no trace: {type(error).__name__}: {error}"
+            return Trace(Status.BAD_TRACE, child.one_line(reason), seconds=ended.seconds)
         trace.seconds = ended.seconds
         return trace
     status = Status.BAD_TRACE if ended.status is Status.RAISED else ended.status

@@ -16,3 +16,4 @@ def losses(options, mask, arguments):
 
 yes, no = {"sum": True}, {"sum": False, "mean": 1}
 out = [losses(*one) for one in ((yes, None, []), (no, [0], ["-v"]), (no, None, ["-v"]), (yes, [0], []))]
+f = F.mse_loss(x, y, reduction="none")

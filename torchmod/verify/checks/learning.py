@@ -7,7 +7,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from torchmod.verify.checks.expecting import on_cuda
+from torchmod.verify.checks.expecting import APART, on_cuda, raises
 
 
 def optimizers_take_steps() -> None:
@@ -76,6 +76,80 @@ def what_a_hook_makes_is_on_the_cpu() -> None:
     leaf.register_hook(lambda gradient: seen.append((gradient.is_cuda, torch.zeros(1).is_cuda)))
     (leaf * 2).sum().backward()
     assert seen == [(True, False)]
+
+
+def a_hook_mixes_devices_as_little_as_other_code() -> None:
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    for change in (lambda gradient: gradient * torch.ones(3), lambda gradient: gradient + gradient.cpu()):
+        doubled = leaf * 2
+        doubled.register_hook(change)
+        raises(RuntimeError, APART, doubled.sum().backward)
+    leaf.register_hook(lambda gradient: gradient * torch.tensor(2.0))
+    leaf.sum().backward()
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [2, 2, 2]
+
+
+def a_hook_leaves_a_gradient_where_it_is() -> None:
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    leaf.register_hook(lambda gradient: gradient.cpu())
+    raises(RuntimeError, "has changed the type of value", leaf.sum().backward)
+
+
+def a_gradient_comes_from_the_device_of_its_tensor() -> None:
+    leaf = torch.ones(3, device="cuda", requires_grad=True)
+    raises(RuntimeError, "expected device cuda:0 but got cpu", lambda: (leaf * 2).backward(torch.ones(3)))
+    raises(RuntimeError, "expected device", lambda: torch.autograd.grad(leaf * 2, leaf, torch.ones(3)))
+    leaf.sum().backward(torch.tensor(2.0))
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [2, 2, 2]
+    assert leaf.grad.is_cuda
+
+
+def an_own_function_gives_gradients_on_the_device_of_its_inputs() -> None:
+    class Double(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, value: Tensor, change: Any) -> Tensor:
+            ctx.change = change
+            return value * 2
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Tensor) -> Any:
+            return ctx.change(gradient), None
+
+    def grad(change: Any) -> Tensor | None:
+        leaf = torch.ones(3, device="cuda", requires_grad=True)
+        Double.apply(leaf, change).sum().backward()  # type: ignore[no-untyped-call]
+        return leaf.grad
+
+    raises(RuntimeError, APART, lambda: grad(lambda gradient: gradient * torch.ones(3)))
+    raises(RuntimeError, "expected device cuda:0 but got cpu", lambda: grad(lambda gradient: torch.ones(3)))
+    found = grad(lambda gradient: gradient * torch.tensor(2.0))
+    assert found is not None
+    assert found.tolist() == [2, 2, 2]
+
+
+def gradients_cross_devices_where_the_tensors_did() -> None:
+    """Where the engine makes zeros, for outputs that are not used, they belong to either side."""
+    for outside, inside in (("cpu", "cuda"), ("cuda", "cpu")):
+        leaf = torch.arange(6.0, device=outside).view(2, 3).requires_grad_()
+        first, second = leaf.to(inside).split(1)
+        values, _ = first.sort()
+        kept = (values[0, :2] * 3).to(outside)
+        (kept.sum() + second.to(outside)[0, 1] + leaf.max(1)[0][0]).backward()
+        assert leaf.grad is not None
+        assert leaf.grad.device == leaf.device
+        assert leaf.grad.tolist() == [[3, 3, 1], [0, 1, 0]]
+
+
+def gradients_that_are_all_zero_are_on_the_device() -> None:
+    leaf = torch.ones(2, 2, device="cuda", requires_grad=True)
+    (leaf.sgn().cpu().sum() + leaf.trace().cpu()).backward()
+    assert leaf.grad is not None
+    assert leaf.grad.is_cuda
+    assert leaf.grad.tolist() == [[1, 0], [0, 1]]
+    (gradient,) = torch.autograd.grad(leaf.sgn().cpu().sum(), leaf)
+    assert gradient.is_cuda
 
 
 def gradients_have_gradients() -> None:

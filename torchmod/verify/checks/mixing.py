@@ -91,6 +91,57 @@ def a_cpu_tensor_without_dimensions_is_allowed() -> None:
     raises(RuntimeError, APART, lambda: torch.ones(2) * torch.tensor(2.0).cuda())
 
 
+def only_pointwise_operators_take_a_cpu_tensor_without_dimensions() -> None:
+    number, there, index = torch.tensor(1.0), torch.ones(3).cuda(), torch.tensor(1)
+    raises(RuntimeError, APART, lambda: torch.stack([there.sum(), number]))
+    raises(RuntimeError, APART, lambda: there.index_select(0, index))
+    raises(RuntimeError, APART, lambda: there.gather(0, index))
+    raises(RuntimeError, APART, lambda: nn.Embedding(3, 2).cuda()(index))
+    raises(RuntimeError, APART, lambda: F.cross_entropy(there, index))
+    raises(RuntimeError, "", lambda: F.mse_loss(there.sum(), number))  # an assertion of torch itself
+    raises(RuntimeError, "", lambda: torch.equal(there.sum(), number))
+
+
+def pointwise_operators_take_a_cpu_tensor_without_dimensions() -> None:
+    number, there = torch.tensor(2.0), torch.ones(3).cuda()
+    assert on_cuda(
+        there + number,
+        number / there,
+        there // number,
+        there**number,
+        there > number,
+        torch.where(there > 0, there, number),
+        torch.where(torch.tensor(True), there, there),
+        there.clamp(min=number),
+        torch.maximum(there, number),
+        torch.lerp(there, there, number),
+        torch.addcmul(there, there, number),
+        there.clone().mul_(number).floor_divide_(number).eq_(number),
+        there.masked_fill(there > 0, number),
+        there.clone().masked_fill_(there > 0, number),
+        F.binary_cross_entropy_with_logits(there, there, pos_weight=number),
+    )
+
+
+def a_value_without_dimensions_is_filled_in_from_anywhere() -> None:
+    for target in (torch.zeros(3), torch.zeros(3).cuda()):
+        for value in (torch.tensor(2.0), torch.tensor(2.0).cuda()):
+            index = torch.tensor([0, 2]).to(target.device)
+            assert target.clone().fill_(value).tolist() == [2, 2, 2]
+            assert target.clone().index_fill_(0, index, value).tolist() == [2, 0, 2]
+            assert target.index_put((index,), value).tolist() == [2, 0, 2]
+    assert not torch.zeros(3).fill_(torch.tensor(2.0).cuda()).is_cuda
+
+
+def integers_are_not_multiplied_as_matrices() -> None:
+    square, vector = torch.ones(2, 2).long().cuda(), torch.ones(2).long().cuda()
+    raises(RuntimeError, "not implemented for 'Long'", lambda: square @ square)
+    raises(RuntimeError, "not implemented for 'Long'", lambda: square @ vector)
+    raises(RuntimeError, "not implemented for 'Long'", lambda: vector @ vector)
+    raises(RuntimeError, "not implemented for 'Int'", lambda: torch.bmm(square[None].int(), square[None].int()))
+    assert on_cuda(square * square, square.float() @ vector.float())
+
+
 def copying_across_is_allowed() -> None:
     here, there = torch.ones(2), torch.zeros(2).cuda()
     there.copy_(here)

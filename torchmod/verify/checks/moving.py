@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import partial
 
 import torch
 from torch import nn
@@ -137,6 +138,19 @@ def memory_is_pinned_on_the_cpu_only() -> None:
     assert pinned.cuda(non_blocking=True).is_cuda
     assert not torch.ones(2).is_pinned()
     raises(RuntimeError, "only dense CPU tensors can be pinned", lambda: torch.ones(2).cuda().pin_memory())
+
+
+def a_meta_tensor_has_nothing_to_move() -> None:
+    meta = torch.empty(2, device="meta")
+    for where in ("cuda", "cpu"):
+        raises(NotImplementedError, "Cannot copy out of meta tensor", partial(meta.to, where))
+    raises(NotImplementedError, "Cannot copy out of meta tensor", meta.cuda)
+    raises(NotImplementedError, "Cannot copy out of meta tensor", meta.cpu)
+    assert meta.to(torch.float64).is_meta
+    assert meta.to(meta).is_meta
+    layer = nn.Linear(2, 2, device="meta")
+    raises(NotImplementedError, "to_empty", lambda: layer.to("cuda"))
+    assert on_cuda(*layer.to_empty(device="cuda").parameters())
 
 
 def numpy_is_refused() -> None:

@@ -1,6 +1,7 @@
 """Asking about devices, choosing one, and the memory that they use."""
 
 import os
+import threading
 
 import torch
 
@@ -52,6 +53,61 @@ def streams_and_events_are_taken() -> None:
     torch.cuda.current_stream().synchronize()
     event.synchronize()
     assert made.sum().item() == 2
+
+
+def a_stream_is_current_while_it_is_entered() -> None:
+    first, second = torch.cuda.Stream(), torch.cuda.Stream()
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    assert first == first  # noqa: PLR0124
+    assert first != second
+    with torch.cuda.stream(first):
+        assert torch.cuda.current_stream() == first
+        with second:
+            assert torch.cuda.current_stream() == second
+        assert torch.cuda.current_stream() == first
+    assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    with torch.cuda.stream(None):
+        assert torch.cuda.current_stream() == torch.cuda.default_stream()
+    torch.cuda.set_stream(second)
+    assert len({torch.cuda.current_stream(), second, first}) == 2
+
+
+@two_devices
+def a_stream_brings_its_device() -> None:
+    stream = torch.cuda.Stream(device=1)
+    assert stream.device == torch.device("cuda:1")
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_device() == 1
+        assert torch.zeros(1, device="cuda").get_device() == 1
+        assert torch.cuda.current_stream() == stream
+        assert torch.cuda.current_stream(0) == torch.cuda.default_stream(0)
+    assert torch.cuda.current_device() == 0
+    assert torch.cuda.current_stream(1) == torch.cuda.default_stream(1)
+    torch.cuda.set_stream(stream)
+    assert torch.cuda.current_device() == 1
+
+
+def each_thread_has_its_own_current_stream() -> None:
+    found: list[bool] = []
+    with torch.cuda.stream(torch.cuda.Stream()):
+        thread = threading.Thread(target=lambda: found.append(torch.cuda.current_stream().cuda_stream == 0))
+        thread.start()
+        thread.join()
+    assert found == [True]
+
+
+def events_that_were_recorded_have_a_time_between_them() -> None:
+    start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    raises(ValueError, "must be recorded", lambda: start.elapsed_time(end))
+    start.record()
+    raises(ValueError, "must be recorded", lambda: start.elapsed_time(end))
+    torch.ones(1000).cuda().sum()
+    end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+    untimed = torch.cuda.Event()
+    untimed.record()
+    raises(ValueError, "enable_timing=True", lambda: start.elapsed_time(untimed))
 
 
 @two_devices

@@ -4,7 +4,7 @@ The values are the CPU's; where a tensor is, is a tag on its storage. A mode bel
 one device and tags the results, a mode above it knows for which device the C++ code of a function works, and the Python
 attributes of ``torch.Tensor``, ``torch.cuda`` and the like answer from the tags.
 
-Not simulated: streams and asynchrony, running out of memory, the limits and rounding of the kernels, compilation and
+Not simulated: asynchrony, running out of memory, the limits and rounding of the kernels, compilation and
 TorchScript (both give back what they are given), NCCL and CUDA IPC, extensions, and processes that are spawned.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from torchmod.verify.simulated import (
+    backward,
     legacy_types,
     modes,
     patches_cuda,
@@ -36,11 +37,10 @@ def install(devices: int = 2) -> None:
     if machine.installed:
         raise RuntimeError("the simulated device is installed already")
     machine.installed = devices
-    for part in (patches_tensor, legacy_types, patches_making, patches_cuda, patches_parallel):
+    for part in (patches_tensor, legacy_types, patches_making, patches_cuda, patches_parallel, backward):
         part.install()
     replace(torch, compile=compile_nothing)
     replace(torch.jit, script=script_nothing, trace=trace_nothing)
-    modes.track_backward()
     modes.track_new_threads()
     modes.track_this_thread()
 

@@ -30,6 +30,12 @@ class Local(threading.local):
     """Whether operators are left alone."""
     device_given = False
     """Whether the call of this function names a device."""
+    in_engine = False
+    """Whether the engine of autograd is running operators, rather than a function that it has called back."""
+
+    def __init__(self) -> None:
+        self.streams: dict[int, int] = {}
+        """The number of the current stream of each device, unless it is the default stream."""
 
 
 class Machine:

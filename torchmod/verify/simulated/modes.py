@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,12 +18,11 @@ from torchmod.verify.simulated import autocast
 from torchmod.verify.simulated.adapting import ADAPTERS
 from torchmod.verify.simulated.machine import Index, machine
 from torchmod.verify.simulated.moves import use_device
-from torchmod.verify.simulated.placement import operands_of, place_of, rule_of, tensors_in
-from torchmod.verify.simulated.tags import CPU, device_at, index_for, index_of, tag
+from torchmod.verify.simulated.placement import Operand, operands_of, place_of, rule_of, tensors_in
+from torchmod.verify.simulated.tags import CPU, device_at, index_for, index_of, is_unplaced, leave_unplaced, settle, tag
 
 CPU_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.CPU)
 PINNED = "_torchmod_pinned"
-autograd: Any = torch.autograd
 ACCESSORS = {"__get__", "__set__"}
 """Reading and setting attributes makes nothing new."""
 FACTORIES = {
@@ -61,7 +60,8 @@ def run(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> 
     if pinned:
         keywords["pin_memory"] = False
     rule = rule_of(operator)
-    index = place_of(operator, operands_of(arguments, keywords), request, wanted)
+    operands = operands_of(arguments, keywords)
+    index = place_of(operator, operands, request, wanted)
     if operator.namespace != "aten" and all(is_plain(tensor) for tensor in tensors_in((arguments, keywords))):
         with Tracking():  # it may be written in Python, and ask its operands where they are
             result = operator.redispatch(CPU_KEYS, *arguments, **keywords)
@@ -76,7 +76,19 @@ def run(operator: Any, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> 
                 tag(tensor, index)
             if pinned:
                 setattr(tensor.untyped_storage(), PINNED, True)
+    if machine.local.in_engine:
+        note_placement(result, operands, index)
     return result
+
+
+def note_placement(result: Any, operands: list[Operand], index: Index) -> None:
+    """Keep account of the tensors of the engine of autograd, which do not know where they belong."""
+    undecided = all(is_unplaced(tensor) for _, tensor, _ in operands)
+    for tensor in tensors_in(result):
+        if undecided:
+            leave_unplaced(tensor)
+        else:
+            settle(tensor, index)
 
 
 def is_plain(tensor: Tensor) -> bool:
@@ -108,14 +120,14 @@ class Ambient(TorchFunctionMode):
         if isinstance(kwargs.get("generator"), torch._C.Generator):
             check_generator(kwargs["generator"], ambient)
         local = machine.local
-        before = local.in_call, local.ambient, local.device_given
-        local.in_call, local.ambient, local.device_given = True, ambient, device is not None
+        before = local.in_call, local.ambient, local.device_given, local.in_engine
+        local.in_call, local.ambient, local.device_given, local.in_engine = True, ambient, device is not None, False
         try:
             if ambient is not None and autocast.is_on():
                 return autocast.call(func, args, kwargs)
             return func(*args, **kwargs)
         finally:
-            local.in_call, local.ambient, local.device_given = before
+            local.in_call, local.ambient, local.device_given, local.in_engine = before
 
 
 def device_from(args: tuple[Any, ...], kwargs: dict[str, Any]) -> torch.device:
@@ -183,21 +195,3 @@ def track_new_threads() -> None:
         start(self)
 
     threading.Thread.start = start_tracked  # type: ignore[method-assign]
-
-
-def track_backward() -> None:
-    """The outer mode in what backward calls back (hooks, own functions), which works for the device of the root."""
-    engine = autograd._engine_run_backward
-
-    @functools.wraps(engine)
-    def run_backward(roots: Sequence[Tensor], *args: Any, **kwargs: Any) -> Any:
-        local = machine.local
-        before = local.in_call, local.ambient
-        local.in_call, local.ambient = True, next((index_of(root) for root in roots), None)
-        try:
-            with Ambient():
-                return engine(roots, *args, **kwargs)
-        finally:
-            local.in_call, local.ambient = before
-
-    autograd._engine_run_backward = run_backward

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from torchmod.verify.simulated.machine import Index, machine
-from torchmod.verify.simulated.tags import index_of, tag
+from torchmod.verify.simulated.tags import index_of, settle, tag
 
 _to = torch._C.TensorBase.to
 
@@ -26,10 +26,16 @@ def move(
     dtype = dtype or tensor.dtype
     if here == index:
         return _to(tensor, dtype, copy=copy, memory_format=memory_format)
+    refuse_meta(tensor)
     if index is not None:
         use_device()
     moved: Tensor = _Move.apply(tensor, here, index, dtype, memory_format)  # type: ignore[no-untyped-call]
     return moved
+
+
+def refuse_meta(tensor: Tensor) -> None:
+    if tensor.is_meta:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
 
 
 def use_device() -> None:
@@ -46,10 +52,11 @@ class _Move(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.here, ctx.dtype = inputs[1], inputs[0].dtype
+        ctx.here, ctx.index, ctx.dtype = inputs[1], inputs[2], inputs[0].dtype
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        settle(gradient, ctx.index)
         return move(gradient, ctx.here, ctx.dtype), None, None, None, None
 
     @staticmethod

@@ -5,7 +5,6 @@ Their own Python code stays: it initialises lazily, queues seeds, and refuses a 
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +12,7 @@ import torch
 
 from torchmod.verify.simulated.machine import MEMORY, NAME, machine
 from torchmod.verify.simulated.patching import replace
-from torchmod.verify.simulated.streams import Event, Stream
+from torchmod.verify.simulated.streams import DEVICE_TYPE, Event, ExternalStream, Stream
 from torchmod.verify.simulated.tags import index_for
 
 CAPABILITY = (8, 0)
@@ -43,7 +42,6 @@ def install_core() -> None:
         _cuda_sleep=lambda cycles: None,
         _cuda_canDeviceAccessPeer=lambda here, there: True,
         _cuda_getArchFlags=lambda: "sm_80",
-        _cuda_getCurrentRawStream=lambda index: 0,
     )
     replace(
         torch.cuda,
@@ -132,22 +130,25 @@ def reset_peak(index: int) -> None:
 
 
 def install_streams() -> None:
-    replace(torch, Stream=Stream, Event=Event)
     replace(
-        torch.cuda,
-        Stream=Stream,
-        ExternalStream=Stream,
-        Event=Event,
-        current_stream=lambda device=None: Stream(device),
-        default_stream=lambda device=None: Stream(device),
-        stream=within,
-        set_stream=lambda stream: None,
+        torch._C,
+        _cuda_getCurrentStream=lambda index: (current_stream(index).stream_id, index, DEVICE_TYPE),
+        _cuda_getDefaultStream=lambda index: (0, index, DEVICE_TYPE),
+        _cuda_getCurrentRawStream=lambda index: current_stream(index).cuda_stream,
+        _cuda_setStream=set_stream,
     )
+    replace(torch, Stream=Stream, Event=Event)
+    replace(torch.cuda, Stream=Stream, ExternalStream=ExternalStream, Event=Event)
 
 
-def within(stream: Any) -> AbstractContextManager[None]:
-    """``with torch.cuda.stream(…)``."""
-    return nullcontext()
+def current_stream(index: int) -> Stream:
+    return Stream(stream_id=machine.local.streams.get(index, 0), device_index=index)
+
+
+def set_stream(stream_id: int, device_index: int, device_type: int) -> None:
+    """Choose a stream, and its device with it."""
+    set_device(device_index)
+    machine.local.streams[device_index] = stream_id
 
 
 def install_accelerator() -> None:
@@ -158,8 +159,8 @@ def install_accelerator() -> None:
         _accelerator_setDeviceIndex=set_device,
         _accelerator_exchangeDevice=exchange_device,
         _accelerator_maybeExchangeDevice=maybe_exchange_device,
-        _accelerator_getStream=Stream,
-        _accelerator_setStream=lambda stream: None,
+        _accelerator_getStream=current_stream,
+        _accelerator_setStream=torch.cuda.set_stream,
         _accelerator_synchronizeDevice=lambda index: None,
         _accelerator_emptyCache=lambda: None,
     )

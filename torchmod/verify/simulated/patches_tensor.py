@@ -13,9 +13,9 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 from torchmod.verify.simulated.legacy_types import legacy_type
 from torchmod.verify.simulated.machine import Index, machine
 from torchmod.verify.simulated.modes import PINNED
-from torchmod.verify.simulated.moves import move, on_device
+from torchmod.verify.simulated.moves import move, on_device, refuse_meta
 from torchmod.verify.simulated.patching import replace
-from torchmod.verify.simulated.tags import device_at, index_for, index_of, type_name
+from torchmod.verify.simulated.tags import device_at, index_for, index_of, settle, type_name
 
 _base: Any = torch._C.TensorBase
 _array: Any = Tensor.__array__
@@ -43,7 +43,7 @@ def install() -> None:
         device=property(device),
         is_cuda=property(is_cuda),
         is_cpu=property(is_cpu),
-        grad=property(_grad.__get__, set_grad, _grad.__delete__),
+        grad=property(get_grad, set_grad, _grad.__delete__),
         get_device=get_device,
         is_pinned=is_pinned,
         is_shared=is_shared,
@@ -103,6 +103,12 @@ def on_cpu_only(self: Tensor, name: str) -> Any:
     return getattr(_base, name)
 
 
+def get_grad(self: Tensor) -> Tensor | None:
+    gradient: Tensor | None = _grad.__get__(self)
+    settle(gradient, index_of(self))
+    return gradient
+
+
 def set_grad(self: Tensor, value: Tensor | None) -> None:
     if isinstance(value, Tensor) and index_of(value) != index_of(self):
         here, there = device_at(index_of(self)), device_at(index_of(value))
@@ -131,6 +137,8 @@ def target_of(self: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tu
     copy = args[place_of_copy] if len(args) > place_of_copy else kwargs.get("copy", False)
     rest = {name: value for name, value in kwargs.items() if name != "copy"}
     place, dtype, _, memory_format = parse_to(*args[:place_of_copy], **rest)
+    if place is not None and place.type != "meta":
+        refuse_meta(self)
     index = index_of(self) if place is None else index_for(place)
     return index, dtype or self.dtype, copy, memory_format or torch.preserve_format
 
@@ -139,7 +147,7 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[torch.device | None, torch.dtyp
     """The arguments of `to`, read; where C++ would look at the device of a tensor, or at a number."""
     first = args[0] if args else kwargs.get("device", kwargs.get("other"))
     if isinstance(first, Tensor):
-        return device_at(index_of(first)), first.dtype, False, kwargs.get("memory_format")
+        return first.device, first.dtype, False, kwargs.get("memory_format")
     if isinstance(first, int) and not isinstance(first, bool):
         args, kwargs = (torch.device("cuda", first), *args[1:]), {k: v for k, v in kwargs.items() if k != "device"}
     read: tuple[torch.device | None, torch.dtype | None, bool, Any] = _parse_to(*args, **kwargs)
@@ -157,6 +165,7 @@ def cuda(
 
 
 def cpu(self: Tensor, memory_format: torch.memory_format = torch.preserve_format) -> Tensor:
+    refuse_meta(self)
     return move(self, None, memory_format=memory_format)
 
 

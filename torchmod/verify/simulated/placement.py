@@ -12,52 +12,23 @@ from torch import Tensor
 from torch._ops import OpOverload
 
 from torchmod.verify.simulated.machine import Index, machine
-from torchmod.verify.simulated.tags import device_at, index_of, type_name
+from torchmod.verify.simulated.operators import (
+    CONVOLUTIONS,
+    COPIES,
+    FLOATING_KERNELS,
+    HOST_ARGUMENTS,
+    HOST_RESULTS,
+    INDEXING,
+    LIKE,
+    NUMBERS,
+    base_name,
+    scalar_arguments,
+)
+from torchmod.verify.simulated.tags import LEGACY_NAMES, device_at, index_of, is_unplaced, type_name
 
 aten = torch.ops.aten
 Operand = tuple[int | str, Tensor, Index]
 """The argument that it is or is in, by position or name; the tensor; its device."""
-
-COPIES = {
-    aten._has_compatible_shallow_copy_type.default,
-    aten.copy_.default,
-    aten.copy.default,
-    aten._copy_from.default,
-    aten._foreach_copy_.default,
-}
-"""Operators that take from any device."""
-INDEXING = {
-    aten.index.Tensor,
-    aten._unsafe_index.Tensor,
-    aten.index_put.default,
-    aten.index_put_.default,
-    aten._index_put_impl_.default,
-    aten._unsafe_index_put.default,
-}
-LIKE = {
-    aten.zeros_like.default,
-    aten.ones_like.default,
-    aten.empty_like.default,
-    aten.full_like.default,
-    aten.rand_like.default,
-    aten.randn_like.default,
-    aten.randint_like.default,
-    aten.randint_like.low_dtype,
-    aten.new_zeros.default,
-    aten.new_ones.default,
-    aten.new_empty.default,
-    aten.new_full.default,
-    aten.new_empty_strided.default,
-}
-"""Operators that make a tensor after the image of another, on its device if no other is named."""
-HOST_ARGUMENTS = {
-    **{operator: {1} for operator in INDEXING},
-    aten._pack_padded_sequence.default: {1},
-}
-"""Arguments that may be on the CPU while the others are on a device."""
-HOST_RESULTS = {aten._pack_padded_sequence.default: {1}}
-"""Results that are on the CPU in any case."""
-CONVOLUTIONS = {aten.convolution.default, aten.convolution_overrideable.default}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +38,35 @@ class Rule:
     written: frozenset[int | str]
     """The arguments that it changes."""
     host: frozenset[int | str]
+    """The arguments that may be on the CPU."""
+    scalars: frozenset[int | str]
+    """The arguments that may be there when they have no dimensions."""
+    numbers: frozenset[int | str]
+    """The arguments that may be anywhere when they have none."""
     host_results: frozenset[int]
     draws: bool
     """Whether it draws random numbers."""
+    kernel: str
+    """The name of CUDA's kernel, where there is none for integers."""
 
 
 @cache
 def rule_of(operator: OpOverload) -> Rule:
-    written: set[int | str] = set()
-    for place, argument in enumerate(operator._schema.arguments):
-        if argument.alias_info is not None and argument.alias_info.is_write:
-            written |= {place, argument.name}
+    arguments = operator._schema.arguments
+    written = {place for place, one in enumerate(arguments) if one.alias_info is not None and one.alias_info.is_write}
+
+    def named(places: set[int]) -> frozenset[int | str]:
+        return frozenset(places) | {arguments[place].name for place in places if place < len(arguments)}
+
+    name = base_name(operator)
     return Rule(
-        frozenset(written),
-        frozenset(HOST_ARGUMENTS.get(operator, ())),
+        named(written),
+        named(HOST_ARGUMENTS.get(operator, set())),
+        named(scalar_arguments(operator)),
+        named(NUMBERS.get(name, set())),
         frozenset(HOST_RESULTS.get(operator, ())),
         torch.Tag.nondeterministic_seeded in operator.tags,
+        FLOATING_KERNELS.get(name, ""),
     )
 
 
@@ -113,7 +97,7 @@ def place_of(operator: OpOverload, operands: list[Operand], request: torch.devic
     tells is always the CPU, where it believes to be: the operands, or else the surrounding call, say where that is.
     """
     if operator in COPIES:
-        return operands[0][2]
+        return first_device(operands)
     common = common_device(operator, operands)
     if wanted is not None:
         return wanted
@@ -134,25 +118,38 @@ def common_device(operator: OpOverload, operands: list[Operand]) -> Index:
         if first is None:
             first = operand
         elif operand[2] != first[2]:
-            if not in_backward():
-                raise RuntimeError(disagreement(operator, first, operand))
-            if first[2] is None:  # zeros that the engine made belong where they are used
-                first = operand
+            raise RuntimeError(disagreement(operator, first, operand))
     if operator is aten._pack_padded_sequence.default and operands[1][2] is not None:
         raise RuntimeError(
             f"'lengths' argument should be a 1D CPU int64 tensor, but got 1D {device_at(operands[1][2])} Long tensor"
         )
-    return first[2] if first is not None else None
+    if first is None:  # all may join others, and there are none to join
+        return first_device(operands) if operands else None
+    if rule.kernel and first[2] is not None:
+        refuse_integers(rule.kernel, first[1].dtype)
+    return first[2]
+
+
+def first_device(operands: list[Operand]) -> Index:
+    """The device of the first operand that has its place."""
+    return next((index for _, tensor, index in operands if not is_unplaced(tensor)), operands[0][2])
 
 
 def may_join(rule: Rule, operand: Operand) -> bool:
-    """Whether an operand is on the CPU and may be so while others are on a device."""
+    """Whether an operand may be elsewhere than the others are."""
     place, tensor, index = operand
-    return index is None and place not in rule.written and (place in rule.host or not tensor.dim())
+    if is_unplaced(tensor):
+        return True
+    if place in rule.written:
+        return False
+    if not tensor.dim() and (place in rule.numbers or (index is None and place in rule.scalars)):
+        return True
+    return index is None and place in rule.host
 
 
-def in_backward() -> bool:
-    return torch._C._current_graph_task_id() != -1
+def refuse_integers(kernel: str, dtype: torch.dtype) -> None:
+    if not dtype.is_floating_point and not dtype.is_complex:
+        raise NotImplementedError(f""""{kernel}" not implemented for '{LEGACY_NAMES.get(dtype, str(dtype))}'""")
 
 
 def disagreement(operator: OpOverload, first: Operand, second: Operand) -> str:

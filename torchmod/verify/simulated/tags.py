@@ -17,7 +17,11 @@ from torch import Tensor
 from torchmod.verify.simulated.machine import Index, machine
 
 TAG = "_torchmod_device"
+UNPLACED = "_torchmod_unplaced"
+"""Marks the storage of a tensor that the engine of autograd made, and believes to be on the CPU."""
 CPU = torch.device("cpu")
+RELEASE = "_torchmod_release"
+"""What gives the memory of a storage back."""
 LEGACY_NAMES = {
     torch.float32: "Float",
     torch.float64: "Double",
@@ -72,12 +76,48 @@ def tag(tensor: Tensor, index: Index) -> Tensor:
     return tensor
 
 
+def leave_unplaced(tensor: Tensor) -> None:
+    """Let a tensor belong wherever it is used, until it is written to."""
+    for holder in holders(tensor):
+        setattr(holder, UNPLACED, True)
+
+
+def is_unplaced(tensor: Tensor) -> bool:
+    """Whether a tensor of the backward pass that runs belongs wherever it is used."""
+    return torch._C._current_graph_task_id() != -1 and is_marked(tensor)
+
+
+def is_marked(tensor: Tensor) -> bool:
+    with torch._C.DisableTorchFunction():
+        return any(getattr(holder, UNPLACED, False) for holder in holders(tensor))
+
+
+def settle(tensor: Tensor | None, index: Index) -> None:
+    """Put a tensor on a device, if it belongs wherever it is used: this is the place."""
+    if tensor is None or not is_marked(tensor):
+        return
+    for holder in holders(tensor):
+        setattr(holder, UNPLACED, False)
+        if getattr(holder, TAG, None) != index:
+            untag_storage(holder)
+    tag(tensor, index)
+
+
 def tag_storage(storage: Any, index: int) -> None:
     """Put a storage on a device and count its memory there for as long as it lives."""
     setattr(storage, TAG, index)
     size = storage.nbytes if isinstance(storage, Tensor) else storage.nbytes()
     machine.allocate(index, size)
-    weakref.finalize(storage, machine.free, index, size).atexit = False
+    release = weakref.finalize(storage, machine.free, index, size)
+    release.atexit = False
+    setattr(storage, RELEASE, release)
+
+
+def untag_storage(storage: Any) -> None:
+    """Take a storage from its device, if it is on one, and give the memory back."""
+    if getattr(storage, TAG, None) is not None:
+        getattr(storage, RELEASE)()
+        setattr(storage, TAG, None)
 
 
 def index_for(device: Any) -> Index:
