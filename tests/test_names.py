@@ -689,6 +689,8 @@ def test_nothing_is_claimed_of(name: str) -> None:
         "from torch.nn import MSELoss as X\ntype X = int\nprobe(X)",
         "from torch.nn import MSELoss as S\ndef f[S, T: probe(S)](): pass\nf.__type_params__[1].__bound__",
         # a class is seen from the type parameters that stand in it
+        "from torch.nn import L1Loss as L\ndef f():\n    from torch.nn import MSELoss as L\n    class A:\n"
+        "        global L\n        L = 1\n        def m[T](self, x: probe(L)): pass\nf()",
         "from torch.nn import MSELoss as L\nclass A:\n    L = 1\n    def m[T](self, x: probe(L)): pass",
         "from torch.nn import MSELoss as L\nclass A:\n    L = 1\n    type X[T] = probe(L)\nA.X.__value__",
     ],

@@ -323,10 +323,10 @@ class Names:
     def _lookup(self, scope: Scope, name: str) -> tuple[list[Binding], bool]:
         """The bindings that a name, looked up in a scope, may find; and whether the search reaches the module."""
         in_module = self.module.bindings.get(name, [])
-        seen = scope.class_seen
-        if seen is not None and name in seen.bindings and (scope is seen or name not in scope.bindings):
+        seen = None if scope.of_types and name in scope.bindings else scope.class_seen
+        if seen is not None and (name in seen.bindings or seen.elsewhere.get(name) == "global"):
             # before its own binding is reached, a class sees the module's name: not that of a function around it
-            return seen.bindings[name] + in_module, True
+            return seen.bindings.get(name, []) + in_module, True
         at: Scope | None = scope
         while at is not None and at is not self.module and at.elsewhere.get(name) != "global":
             if name in at.bindings:
