@@ -350,7 +350,7 @@ class Names:
                 found.setdefault(canonical(f"{name}.{attribute}"), target.lineno)
                 if attribute in ("__init__", "__new__"):  # calling it is something else now
                     found.setdefault(name, target.lineno)
-        found |= {name: line for name, line in patched(self.tree, self.parents) if name not in found}
+        found |= {name: line for name, line in patched(self.parents) if name not in found}
         self._replaced, self._looking = found, False
         self._known.clear()
 

@@ -45,12 +45,12 @@ def _set_by(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
             yield from ((keyword.value, "*") for keyword in call.keywords if keyword.arg == "target")
 
 
-def patched(tree: ast.Module, parents: Mapping[ast.AST, ast.AST]) -> Iterator[tuple[str, int]]:
+def patched(parents: Mapping[ast.AST, ast.AST]) -> Iterator[tuple[str, int]]:
     """Names of torch that a string of the file spells out: `mock.patch` and `sys.modules` replace by name.
 
     And `GLOBALS`, where the module's names may get new values in a way that does not name them. With the lines.
     """
-    for node in ast.walk(tree):
+    for node in parents:  # every node but the module
         match node:
             case ast.Constant(value=str(text)) if re.fullmatch(r"torch(\.\w+)+", text):
                 yield canonical(text), node.lineno
