@@ -105,6 +105,12 @@ def test_brackets_that_are_not_needed_may_go() -> None:
         "x = «a|lambda: b»(c)",
         "x = «a|-b» ** 2",
         "x = await_ = «a|b or c» and d",
+        "x = a - «b|d» «-|**» c",
+        "x = a-«b|d»«- |**»c",
+        "x = a - «b|d»« - c| ** 2»",
+        "x = a - f(«b|d»)« - c| ** 2»",
+        "x = a - «b|d» * c« - d| ** 2»",
+        "x = a - «b|d»«- c|[0] ** 2»",
     ],
 )
 def test_an_edit_must_not_change_how_what_is_round_it_is_read(text: str) -> None:

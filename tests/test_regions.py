@@ -96,6 +96,11 @@ def expected(text: str, tree: ast.Module, first: ast.stmt, last: ast.stmt) -> as
             "with open(0):\n    for FIRST in a:\n        if b:\n            f()\n    else:\n        f()\n",
         ),
         ("if FIRST: f()\n", "with open(0):\n    if FIRST: f()\n"),
+        ("elif_count = FIRST\n", "with open(0):\n    elif_count = FIRST\n"),
+        # the step
+        ("FIRST\ndef g():\n\ta\n", "with open(0):\n\tFIRST\ndef g():\n\ta\n"),
+        ("FIRST\nif a: b\n", "with open(0):\n    FIRST\nif a: b\n"),
+        ("match a:\n\tcase 1:\n\t\tFIRST\n", "match a:\n\tcase 1:\n\t\twith open(0):\n\t\t\tFIRST\n"),
         # lines in brackets and after a backslash
         ("f(FIRST,\n  a,\n\n# c\n)\n", "with open(0):\n    f(FIRST,\n      a,\n\n    # c\n    )\n"),
         ("FIRST = a + \\\n    b\n", "with open(0):\n    FIRST = a + \\\n        b\n"),

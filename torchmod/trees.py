@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
 from torchmod.model import Edit, Span, Wrapper
@@ -54,6 +54,15 @@ class Shift:
         """The spans of the new text that edits wrote."""
         for edit, moved in zip(self.edits, self._moved, strict=False):
             yield Span(edit.start + moved, edit.start + moved + len(edit.text))
+
+    def over(self, span: Span) -> Span | None:
+        """What was written over all of a span, by the edit that replaces it; None where none does."""
+        index = bisect_right(self._starts, span.start) - 1
+        edit = self.edits[index] if index >= 0 else None
+        if edit is None or edit.start == edit.end or span not in edit.span:
+            return None
+        start = edit.start + self._moved[index]
+        return Span(start, start + len(edit.text))
 
     def within(self, span: Span) -> list[Edit]:
         """The edits that touch a span, its two ends included; white space that is only inserted does not count."""
@@ -105,8 +114,6 @@ class Trees:
         whole = not hasattr(old, "lineno")
         span = Span(0, len(self._old.text)) if whole else extent(self._old, old)
         edits = self._shift.within(span)
-        if not whole and _gone(span, edits):
-            return
         children = list(_positioned(old))
         spans = [extent(self._old, child) for child in children]
         bracketed = spans
@@ -118,10 +125,7 @@ class Trees:
             others = list(_positioned(new))
             if _shape(old) == _shape(new) and len(children) == len(others):
                 for child, child_span, other in zip(children, spans, others, strict=True):
-                    if self._shift.within(child_span):
-                        yield child, other
-                    elif not same(child, other):
-                        raise self._broken(child)
+                    yield from self._in_place(child, child_span, other)
                 return
             # an edit may make another kind of child of one that it replaces whole: a named argument of a plain one
             replaced = {edit.span for edit in edits} & {*spans, *bracketed}
@@ -133,6 +137,14 @@ class Trees:
                     raise self._broken(child)
                 if not same(carried, found):
                     yield carried, found
+
+    def _in_place(self, child: ast.AST, span: Span, other: ast.AST) -> Iterator[tuple[ast.AST, ast.AST]]:
+        """A child of a node that no edit changes, and what stands in its place: replaced whole, edited, or the same."""
+        written = self._shift.over(span)
+        if written is None and self._shift.within(span):
+            yield child, other
+        elif not (same(child, other) if written is None else extent(self._new, other) in written):
+            raise self._broken(child)
 
     def _bracketed(self, span: Span, limit: Span) -> Span:
         """A span with the brackets round it: they hold the node together, and go or stay with it."""
@@ -163,7 +175,7 @@ class Trees:
     def _carried(self, child: ast.AST, span: Span) -> Iterator[tuple[ast.AST, ast.AST]]:
         """A child of a node that an edit changes: gone with the edit, or found at its new place."""
         inner = self._shift.within(span)
-        if _gone(span, inner):
+        if self._shift.over(span) is not None:
             return
         if not any(e.start < span.end and span.start < e.end for e in inner):  # untouched, but for its two ends
             found = next((c for c in self._located(self._shift.span(span)) if same(child, c)), None)
@@ -214,11 +226,6 @@ def _blocks(tree: ast.Module) -> dict[ast.AST, tuple[ast.AST, str]]:
         for statement in value
         if isinstance(statement, ast.stmt)
     }
-
-
-def _gone(span: Span, edits: Iterable[Edit]) -> bool:
-    """Whether one of the edits replaces all of a span."""
-    return any(span in edit.span and edit.start < edit.end for edit in edits)
 
 
 def _outside(spans: Sequence[Span], edits: Sequence[Edit]) -> list[Edit]:
