@@ -191,6 +191,7 @@ def test_an_edit_must_not_run_into_the_word_beside_it(text: str) -> None:
 
 def test_an_edit_may_change_part_of_a_word() -> None:
     made("abc = 1\nx = ab«cd|c»", head="abcd = 1\n")
+    made("abc = f = 1\nx = f(ab«cd|c», «2, |»3)", head="abcd = 1\n")
 
 
 @pytest.mark.parametrize("text", ["x = «|r»'a'", "x = 'a'«|'b'»", "x = «|-»1«|» ** 2 if «|b»'a' else 0"])
